@@ -1,0 +1,84 @@
+# Watchkeeper: every command a person or a machine needs. Wants Python 3.11 or newer and make, nothing else.
+# Each step leaves a stamp in the environment, so nothing is done twice.
+
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# The first Python that is new enough; `make PYTHON=/path/to/python3.12` chooses another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+# --no-compile: only what is used gets compiled, when it is first used; that halves the set-up time.
+INSTALL := $(PIP) install -qq --no-compile
+
+# The demo keeps its jobs in .demo/ here and leaves the person's own store alone.
+DEMO     := $(CURDIR)/.demo
+DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG_DATA_HOME="$(DEMO)/data" \
+            XDG_STATE_HOME="$(DEMO)/state" XDG_CACHE_HOME="$(DEMO)/cache" XDG_RUNTIME_DIR="$(DEMO)/run"
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-slow bench lint format check lock docs clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/run.stamp ## Delegate two real training runs to this machine and watch them to the end
+	rm -rf .demo examples/digits/runs
+	mkdir -p -m 700 .demo/run
+	$(DEMO_ENV) $(BIN)/wk run examples/digits/job.yaml
+	$(DEMO_ENV) $(BIN)/wk run examples/digits/stall.yaml
+
+test: $(VENV)/dev.stamp ## Run the tests
+	$(BIN)/python -m pytest -q
+
+test-slow: $(VENV)/dev.stamp ## Run the tests that take minutes
+	$(BIN)/python -m pytest -q -m slow
+
+bench: $(VENV)/dev.stamp ## Print the figures of the benchmarks
+	$(BIN)/python -m tests.benchmarks
+
+lint: $(VENV)/dev.stamp ## Check style, types and the dependency rule
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp ## Put the code into the house's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: lint test ## Everything that CI runs
+
+docs: $(VENV)/dev.stamp ## Write the generated pages under docs/ anew
+	$(BIN)/python docs/generate.py
+
+EXPORT = $(VENV)/lock/bin/uv export --quiet --no-emit-project --no-header --no-annotate --group build
+
+lock: $(BIN)/python ## Pin the dependencies anew (UPGRADE=--upgrade takes the newest)
+	$(BIN)/python -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet uv
+	$(VENV)/lock/bin/uv lock $(UPGRADE)
+	$(EXPORT) --extra demo --extra postgres --output-file requirements.lock
+	$(EXPORT) --all-extras --output-file requirements-dev.lock
+
+clean: ## Remove the environment, the caches and what the demo wrote
+	rm -rf $(VENV) .demo build dist examples/*/runs
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find agent states prompts tests examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- the environment -----------------------------------------------------------------------------------------
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+	  echo "make: no Python 3.11 or newer found. Install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: requirements.lock pyproject.toml | $(BIN)/python
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/dev.stamp: requirements-dev.lock $(VENV)/run.stamp
+	$(INSTALL) --require-hashes -r requirements-dev.lock
+	touch $@

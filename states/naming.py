@@ -1,0 +1,45 @@
+"""The attempt's name and the spec's fingerprint: the idempotency key of a cluster that has none (DESIGN 4.1).
+
+Name = job id + attempt number + short fingerprint, at most 40 characters of `[a-z0-9-]`, starting with a
+letter: the strictest of the clusters' own limits (RJOB 2, Kubernetes labels). A retry of the same call is the
+same name; a new attempt is a new name.
+
+Never: use the clock or randomness; two calls with the same input give the same name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from states.spec import Spec
+
+NAME_CHARS_MAX = 40
+FINGERPRINT_CHARS = 8
+
+
+def fingerprint(spec: Spec) -> str:
+    """Eight hex digits over everything in the spec (the field order does not matter)."""
+    text = spec.model_dump_json()
+    return hashlib.sha256(text.encode()).hexdigest()[:FINGERPRINT_CHARS]
+
+
+def attempt_name(job_id: str, attempt: int, spec: Spec) -> str:
+    """`<job id>-a<attempt>-<fingerprint>`; a long job id loses its middle, never its unique end."""
+    tail = f"-a{attempt}-{fingerprint(spec)}"
+    return _cut(job_id, NAME_CHARS_MAX - len(tail)) + tail
+
+
+def job_id(name: str, serial: str) -> str:
+    """A readable id for a run: the name it was given, made safe, and a short unique serial.
+
+    serial: lower-case letters and digits, unique per delegation (the caller draws it).
+    """
+    safe = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "run"
+    if not safe[0].isalpha():
+        safe = "r" + safe
+    return f"{safe[:16].rstrip('-')}-{serial}"
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 7].rstrip("-") + "-" + text[-6:]

@@ -1,0 +1,175 @@
+"""What is to be run: the Request as the person gave it, and the Spec as it is sent to the cluster.
+
+A request is a YAML file or flags; unknown fields are refused. What it leaves out is settled in preflight
+(library, defaults, questions). Figures are per replica; memory is MiB; durations are seconds.
+
+Never: hold a credential (RULES B4); fill in an environment-specific value that nobody gave (C5).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from states.reading import Frozen
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+Lane = Literal["normal", "idle"]
+
+
+class StopCondition(Frozen):
+    """The request's own reason to stop (RULES E8). Exactly one of the forms is filled in.
+
+    metric with above/below: the last value crossed the bound. step: the main counter reached it.
+    line: a text seen in the log (plain, not a pattern). wall_s: running time since the start.
+    """
+
+    metric: str | None = None
+    above: float | None = None
+    below: float | None = None
+    step: float | None = None
+    line: str | None = None
+    wall_s: float | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        forms = [self.metric, self.step, self.line, self.wall_s]
+        if sum(form is not None for form in forms) != 1:
+            raise ValueError("a stop condition has exactly one of: metric, step, line, wall_s")
+        if self.metric is not None and (self.above is None) == (self.below is None):
+            raise ValueError("a metric condition has exactly one of: above, below")
+        return self
+
+    def in_words(self) -> str:
+        """The condition as a short sentence for reports."""
+        if self.metric is not None:
+            bound = f"above {self.above:g}" if self.above is not None else f"below {self.below:g}"
+            return f"{self.metric} {bound}"
+        if self.step is not None:
+            return f"step {self.step:g} reached"
+        if self.line is not None:
+            return f"a line with {self.line!r}"
+        return f"running for {self.wall_s:g} s"
+
+
+class Existing(Frozen):
+    """A job that is on the cluster already and is to be watched to its end (RULES A10)."""
+
+    name: str = ""
+    cluster_job_id: str = ""
+    may_stop: bool = False
+    """The person asked that the clear cases be stopped without asking."""
+
+
+class Request(Frozen):
+    """What the person asked for, word for word. Everything but the command may be left out.
+
+    command: argv, or one string that the job runs as `bash -c`. gpu/cpu/memory_mib: per replica and hard when
+    given (C3); gpu_min makes the figure the agent's to choose between gpu_min and gpu (C4).
+    outputs: paths or globs below the workspace that must exist at the end. cadence_s: seconds between milestones
+    that the person expects. checkpoint_every_s: what a restart costs (C8). smoke: argv or string of a cheap check
+    that must pass first (D4). policy: numbers of `policy.py` for this run alone.
+    """
+
+    command: tuple[str, ...] = ()
+    name: Name | None = None
+    purpose: str = ""
+    cluster: str = ""
+    image: str | None = None
+    environment: str | None = None
+    proxy: str | None = None
+    gpu: int = Field(default=0, ge=0)
+    gpu_min: int | None = Field(default=None, ge=0)
+    cpu: float | None = Field(default=None, gt=0)
+    memory_mib: int | None = Field(default=None, gt=0)
+    replicas: int = Field(default=1, ge=1)
+    lane: Lane | None = None
+    priority: int | None = Field(default=None, ge=1, le=9)
+    group: str | None = None
+    mounts: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    extra_args: tuple[str, ...] = ()
+    workspace: str | None = None
+    outputs: tuple[str, ...] = ()
+    cadence_s: float | None = Field(default=None, gt=0)
+    checkpoint_every_s: float | None = Field(default=None, gt=0)
+    time_limit_s: float | None = Field(default=None, gt=0)
+    stop_when: tuple[StopCondition, ...] = ()
+    smoke: tuple[str, ...] = ()
+    max_restarts: int = Field(default=3, ge=0)
+    existing: Existing | None = None
+    insist: bool = False
+    """Run it on the cluster although it looks like a light, quick step (C1)."""
+    policy: dict[str, float | int | bool | str] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _strings_become_argv(cls, data: object) -> object:
+        """A command given as one string is what people write; in the job it is run by bash."""
+        if not isinstance(data, dict):
+            return data
+        shaped = dict(data)
+        for field in ("command", "smoke"):
+            if isinstance(shaped.get(field), str):
+                shaped[field] = ("bash", "-c", shaped[field])
+        for field in ("mounts", "outputs", "extra_args"):
+            if isinstance(shaped.get(field), str):
+                shaped[field] = (shaped[field],)
+        return shaped
+
+    @model_validator(mode="after")
+    def _has_work(self) -> Self:
+        if not self.command and self.existing is None:
+            raise ValueError("a request needs a command (or `existing`, to watch a job that is already there)")
+        if self.gpu_min is not None and self.gpu_min > self.gpu:
+            raise ValueError("gpu_min is above gpu")
+        return self
+
+
+class Spec(Frozen):
+    """What is sent: every value settled. Two specs that differ in anything that matters have different
+    fingerprints (`naming.fingerprint`). Shapes and units as in Request."""
+
+    command: tuple[str, ...] = ()
+    image: str = ""
+    environment: str = ""
+    proxy: str = ""
+    gpu: int = 0
+    cpu: float = 1.0
+    memory_mib: int = 1024
+    replicas: int = 1
+    lane: Lane = "normal"
+    priority: int = 1
+    group: str = ""
+    mounts: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    extra_args: tuple[str, ...] = ()
+    workspace: str = ""
+    time_limit_s: float | None = None
+    exclude_nodes: tuple[str, ...] = ()
+
+
+def draft(request: Request, *, workspace: str) -> Spec:
+    """The spec as far as the request alone settles it; preflight fills in the rest.
+
+    CPU and memory follow the GPUs when not given: 8 cores and 32 GiB a GPU, 1 core and 1 GiB without.
+    """
+    return Spec(
+        command=request.command,
+        image=request.image or "",
+        environment=request.environment or "",
+        proxy=request.proxy or "",
+        gpu=request.gpu,
+        cpu=request.cpu or (8.0 * request.gpu if request.gpu else 1.0),
+        memory_mib=request.memory_mib or (32_768 * request.gpu if request.gpu else 1024),
+        replicas=request.replicas,
+        lane=request.lane or "normal",
+        priority=request.priority or 1,
+        group=request.group or "",
+        mounts=request.mounts,
+        env=request.env,
+        extra_args=request.extra_args,
+        workspace=request.workspace or workspace,
+        time_limit_s=request.time_limit_s,
+    )
