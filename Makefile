@@ -67,7 +67,7 @@ clean: ## Remove the environment, the caches and what the demo wrote
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find agent states prompts tests examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# --- the environment -----------------------------------------------------------------------------------------
+# --- the environment ---------------------------------------------------------------------------------------
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { \

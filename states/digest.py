@@ -1,6 +1,6 @@
 """What one look at a bounded piece of a log leaves behind: progress, diagnosis, a few telling lines.
 
-`digest` takes text, `digest_lines` takes lines that somebody has cleaned already (a whole file read in parts).
+`digest` takes text, `digest_lines` lines that somebody has cleaned already (a whole file read in parts).
 The log itself is not kept: the excerpt is bounded and the fingerprint only tells "the same text again" (E2).
 
 Never: read a clock or a file; redact (the caller did it before); keep the text.
@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Literal
 
 from states.causes import diagnose
 from states.progress import measure
-from states.reading import Diagnosis, Digest, Line, Progress, Quote, Track
+from states.reading import Digest, Line, Quote, Track
 from states.text import lines, settled
 
 EXCERPT_LINES_MAX = 8
@@ -69,7 +68,6 @@ def digest_lines(
         progress=progress,
         diagnosis=diagnosis,
         fresh=_is_fresh(found, before, fingerprint, wrote_at),
-        settle=_wanted(progress, diagnosis),
         lines_read=len({line.number for line in found}),
         bytes_read=bytes_read,
         excerpt=excerpt(found, diagnosis.evidence),
@@ -86,7 +84,7 @@ def fingerprint(text: str) -> str:
 
 
 def excerpt(found: Sequence[Line], evidence: Iterable[Quote]) -> tuple[Quote, ...]:
-    """At most EXCERPT_LINES_MAX lines in their order: the first evidence with its neighbours, then the last lines."""
+    """At most EXCERPT_LINES_MAX lines in their order: the first evidence with its neighbours, and the end."""
     shown = [line for line in settled(found) if line.text.strip()]
     places = {line.number: at for at, line in enumerate(shown)}
     wanted: set[int] = set(range(max(0, len(shown) - EXCERPT_LAST_LINES), len(shown)))
@@ -110,11 +108,3 @@ def _is_fresh(found: Sequence[Line], before: Track, fingerprint: str, wrote_at: 
         return True
     return wrote_at is not None and before.output_at is not None and wrote_at > before.output_at
 
-
-def _wanted(progress: Progress, diagnosis: Diagnosis) -> Literal["", "more_tail", "head"]:
-    """What would help: more of the tail when only consequences are seen, the head when nothing is recognised."""
-    roles = {sign.role for sign in diagnosis.signs}
-    if roles & {"cascade", "confirmation"} and "root" not in roles:
-        return "more_tail"
-    blank = not progress.counters and not progress.phase and not progress.throughput_only
-    return "head" if blank and diagnosis.cause == "none" and progress.finished is None else ""

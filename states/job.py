@@ -24,7 +24,9 @@ MACHINE_VERSION = 1
 """Raised with every change that decides differently; stored on each job and event (RELIABILITY 7.1)."""
 
 MOMENTS_MAX = 60
-QUESTIONS_KEPT_MAX = 40
+QUESTIONS_MAX = 40
+TOPICS_MAX = 64
+NOTES_MAX = 12
 
 
 class State(StrEnum):
@@ -249,6 +251,10 @@ class Job(Frozen):
         if len(moments) > MOMENTS_MAX:
             moments = (moments[0], *moments[-(MOMENTS_MAX - 1) :])
         return self.but(moments=moments)
+
+    def with_note(self, note: str) -> Self:
+        """A copy that remembers a sentence for the wrap-up (once, bounded)."""
+        return self if not note or note in self.notes else self.but(notes=(*self.notes, note)[-NOTES_MAX:])
 
 
 def snapshot(job: Job) -> dict[str, Any]:

@@ -93,26 +93,6 @@ class Observation(Frozen):
     """`layer.cause` where the cluster's own record names one (`scheduling.time_limit`, `memory.host`), else ""."""
     twins: tuple[Match, ...] = ()
 
-    def same_story(self, other: Observation) -> bool:
-        """True when nothing that a decision could rest on differs (times of looking aside)."""
-        return _story(self) == _story(other)
-
-
-def _story(seen: Observation) -> tuple[object, ...]:
-    return (
-        seen.phase,
-        seen.reason,
-        seen.waiting,
-        seen.held,
-        seen.finishing,
-        seen.suspended,
-        seen.attempt,
-        seen.exit_code,
-        seen.confirmed,
-        seen.replicas_ready,
-        seen.twins,
-    )
-
 
 class Capacity(Frozen):
     """Free and total of one group, in whole GPUs, CPU cores and MiB; None where the cluster does not tell.

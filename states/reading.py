@@ -36,7 +36,8 @@ LOSS_POINTS_MAX = 240
 class Frozen(BaseModel):
     """Base of every value in `states/`: immutable, unknown fields refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    """A loss may be NaN or infinite, and must come back from a snapshot as what it was."""
 
 
 class Line(NamedTuple):
@@ -166,6 +167,8 @@ class Track(Frozen):
 
     milestone_at: when a counter or phase was last seen to move (None: never). output_at: last new output.
     cadence_s: learnt seconds between milestones of the present phase; output_cadence_s: between any new output.
+    cadences: the cadence learnt for each phase met so far (bounded), so that a phase that comes back is known.
+    rate_spread: how far the observed rate varies, as a share of it; eta_spread_s follows from it.
     moved: counters that moved at the latest look. highest: best value per counter within the present segment.
     still_looks: looks in a row without a milestone although there was fresh output.
     still_since: since when no milestone came (equals milestone_at, or the first look).
@@ -193,6 +196,8 @@ class Track(Frozen):
     eta_s: float | None = None
     eta_spread_s: float | None = None
     log_eta_s: float | None = None
+    cadences: dict[str, float] = {}
+    rate_spread: float | None = None
 
 
 class Scene(Frozen):

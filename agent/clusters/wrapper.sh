@@ -1,0 +1,122 @@
+#!/bin/sh
+# Runs a job's command as its child and leaves a record of it in DIR, so that the command's own end is known
+# although nobody watched. Plain POSIX sh; needs only date, mv, rm, mkdir, sleep, tr and uname.
+#
+#   wrapper.sh [-g] [-l] [-r] DIR -- COMMAND [ARG...]
+#
+#   -g  signals reach the whole process group by themselves: do not pass them on to the command
+#   -l  append the command's output to DIR/log; without it the output passes through
+#   -r  a restart under the same name: the record of the earlier run in DIR is replaced
+#
+# DIR/start      {"started_at","pid","host","id"}: made exclusively, so a second run under the same name ends here
+# DIR/heartbeat  the time, rewritten every WATCHKEEPER_HEARTBEAT_S (15) seconds
+# DIR/exit.json  the same and {"exit_code","signal","ended_at"}: made in one step at the end
+#
+# Its own exit status is the command's; 98: DIR belongs to another run and nothing was run; 96: wrong usage.
+# `signal` is what a status above 128 means by the shells' custom.
+#
+# Never: keep a command from running because its record cannot be written.
+
+group='' log='' restart=''
+while getopts glr flag; do
+    case $flag in
+        g) group=1 ;;
+        l) log=1 ;;
+        r) restart=1 ;;
+        *) exit 96 ;;
+    esac
+done
+shift $((OPTIND - 1))
+if [ $# -lt 3 ] || [ "$2" != -- ]; then
+    echo "usage: wrapper.sh [-g] [-l] [-r] DIR -- COMMAND [ARG...]" >&2
+    exit 96
+fi
+dir=$1
+shift 2
+
+now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
+
+# A signal that comes before the child exists is kept for it.
+child='' caught=''
+relay() {
+    caught=$1
+    if [ -z "$group" ] && [ -n "$child" ]; then kill -s "$1" "$child" 2>/dev/null; fi
+}
+for name in TERM INT HUP USR1 USR2; do
+    # shellcheck disable=SC2064
+    trap "relay $name" "$name"
+done
+
+# --- the start, exclusively -------------------------------------------------------------------------
+started=$(now)
+plain() { printf %s "$1" | tr -cd 'A-Za-z0-9._-'; }
+facts=$(printf '"started_at":"%s","pid":%d,"host":"%s","id":"%s"' \
+    "$started" $$ "$(plain "$(uname -n)")" "$(plain "${WATCHKEEPER_ID:-}")")
+mkdir -p "$dir" 2>/dev/null
+if [ -n "$restart" ]; then rm -f "$dir/start" "$dir/exit.json" "$dir/heartbeat" 2>/dev/null; fi
+if ! (set -C && printf '{%s}\n' "$facts" >"$dir/start") 2>/dev/null; then
+    # There already (another run), or not writable (then the command still runs, without a record). An empty one
+    # may be in the middle of being written.
+    if [ -e "$dir/start" ] && [ ! -s "$dir/start" ]; then sleep 1; fi
+    if [ -s "$dir/start" ]; then
+        echo "watchkeeper: $dir holds a run of this name already; nothing was started" >&2
+        exit 98
+    fi
+fi
+
+# --- the heartbeat, in the background; it ends with this process --------------------------------------
+beat() {
+    nap=''
+    trap '' TERM INT HUP USR2
+    trap 'kill -s KILL "$nap"; exit 0' USR1
+    while kill -s 0 $$; do
+        now >"$dir/heartbeat"
+        sleep "${WATCHKEEPER_HEARTBEAT_S:-15}" &
+        nap=$!
+        wait "$nap"
+    done
+}
+beat </dev/null >/dev/null 2>&1 &
+heart=$!
+
+# --- the command ------------------------------------------------------------------------------------
+# A shell starts its background children with INT and QUIT ignored; `env` can undo that where it is GNU's.
+run() {
+    case $1 in
+        *=*) ;;
+        *) if env --default-signal=INT,QUIT true 2>/dev/null; then exec env --default-signal=INT,QUIT "$@"; fi ;;
+    esac
+    exec "$@"
+}
+if [ -n "$log" ] && true >>"$dir/log" 2>/dev/null; then
+    run "$@" >>"$dir/log" 2>&1 &
+else
+    run "$@" &
+fi
+child=$!
+if [ -n "$caught" ]; then relay "$caught"; fi
+
+# A trap that ran may have cut `wait` short, so the status could be the signal's: ask again. A shell that has told
+# the status already answers 127 then.
+caught=''
+wait "$child" 2>/dev/null
+code=$?
+while [ -n "$caught" ]; do
+    caught=''
+    wait "$child" 2>/dev/null
+    again=$?
+    if [ "$again" -eq 127 ] && ! kill -s 0 "$child" 2>/dev/null; then break; fi
+    code=$again
+done
+
+# --- the end ----------------------------------------------------------------------------------------
+signal=null
+if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then signal=$((code - 128)); fi
+for try in 1 2 3; do
+    if (printf '{%s,"exit_code":%d,"signal":%s,"ended_at":"%s"}\n' "$facts" "$code" "$signal" "$(now)" \
+        >"$dir/exit.json.$$" && mv -f "$dir/exit.json.$$" "$dir/exit.json") 2>/dev/null; then break; fi
+    if [ "$try" -lt 3 ]; then sleep 1; fi
+done
+kill -s USR1 "$heart" 2>/dev/null
+wait "$heart" 2>/dev/null
+exit "$code"

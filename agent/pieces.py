@@ -1,0 +1,210 @@
+"""The telling parts of a log of any size, in bounded memory: head, surroundings of new trouble, tail.
+
+The file is passed over once, block by block, with one multi-pattern search; only what is kept is decoded,
+redacted and cleaned. Lines keep their numbers in the file, and a small file is kept whole. With google-re2
+installed the search runs at several hundred MB/s, with the standard library at about a tenth of that.
+
+Never: judge what a line means; hold more than the bounds below; clean a part before it is redacted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from states.reading import Line
+from states.text import lines
+
+BLOCK_BYTES = 1 << 20
+WHOLE_BYTES_MAX = 1 << 20
+"""A file up to this size is kept whole."""
+
+HEAD_BYTES = 64 << 10
+TAIL_BYTES = 256 << 10
+WINDOW_BYTES_BEFORE = 1 << 10
+WINDOW_BYTES_AFTER = 6 << 10
+WINDOWS_MAX = 100
+"""Neighbourhoods kept, the earliest of each kind: what happened first is the cause (RULES E3)."""
+
+HITS_PER_BLOCK_MAX = 512
+_KEY_BYTES = 120
+
+TROUBLE = (
+    *("rror", "RROR", "xception", "raceback", "ailed", "AILED", "ailure", "atal", "FATAL", "illed"),
+    *("CANCELLED", "OOM", "Out of memory", "out of memory", "bort", "egmentation", "ssert", "Xid", "ignal"),
+    *("No such", "No space", "not found", "uota", "denied", "imed out", "imeout", "efused", "nreachable"),
+    *(" nan", "=nan", ":nan", "NaN", "WARN", "ritical", "CRITICAL", "错误", "失败", "异常"),
+)
+"""Pieces of the words that programs and schedulers use for trouble: a filter for what to keep, no verdict."""
+
+
+class Pieces(NamedTuple):
+    """What was kept of a file: cleaned lines with their numbers in it, and its size.
+
+    fingerprint: hash of the last part as read, so that "the same text again" is known; "" without text.
+    whole: nothing was left out.
+    """
+
+    lines: list[Line]
+    bytes_read: int
+    lines_read: int
+    fingerprint: str
+    whole: bool
+
+
+class Part(NamedTuple):
+    """Some of a file from a byte offset on; its first line has `number`."""
+
+    offset: int
+    number: int
+    data: bytes
+
+
+class Hit(Protocol):
+    """Where a search found something."""
+
+    def start(self) -> int:
+        """Offset in bytes."""
+
+
+Search = Callable[[bytes, int], "Hit | None"]
+
+
+def searcher(words: Iterable[str] = TROUBLE) -> Search:
+    """The next of the words in a block from an offset on, by the fastest engine that is installed."""
+    pattern = b"|".join(re.escape(word.encode()) for word in sorted(set(words)))
+    try:
+        import re2  # type: ignore[import-untyped]
+    except ImportError:
+        return re.compile(pattern).search
+    found: Search = re2.compile(pattern).search
+    return found
+
+
+def pieces(
+    chunks: Iterable[bytes], *, redact: Callable[[str], str] = str, search: Search | None = None
+) -> Pieces:
+    """Passes over a log once. chunks: its bytes in order, of any size.
+
+    redact: applied to each part as read, before anything is stripped or decoded further (RULES B4, I2);
+    it must keep line ends.
+    """
+    gather = Gather(search or searcher())
+    for chunk in chunks:
+        for at in range(0, len(chunk), BLOCK_BYTES):
+            gather.feed(chunk[at : at + BLOCK_BYTES])
+    parts = gather.finish()
+    last = parts[-1].data[-TAIL_BYTES:] if parts else b""
+    return Pieces(
+        lines=list(_cleaned(parts, redact)),
+        bytes_read=gather.bytes_read,
+        lines_read=gather.lines_read,
+        fingerprint=hashlib.blake2b(last, digest_size=16).hexdigest() if last.strip() else "",
+        whole=gather.bytes_read <= WHOLE_BYTES_MAX,
+    )
+
+
+class Gather:
+    """Takes a file in order and keeps the parts of it that tell something."""
+
+    def __init__(self, search: Search) -> None:
+        self.bytes_read = self.lines_read = 0
+        self._search = search
+        self._offset = 0
+        self._number = 1
+        self._rest = b""
+        self._head: list[Part] = []
+        self._head_left = HEAD_BYTES
+        self._windows: list[Part] = []
+        self._seen: set[bytes] = set()
+        self._tail: deque[Part] = deque()
+        self._tail_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Takes the next bytes. An unfinished line waits for its end, but not beyond one block."""
+        self.bytes_read += len(data)
+        data = self._rest + data
+        end = data.rfind(b"\n") + 1
+        if end == 0 and len(data) >= BLOCK_BYTES:
+            end = len(data)
+        self._rest = data[end:]
+        if end:
+            self._take(data[:end])
+
+    def finish(self) -> list[Part]:
+        """The parts in order, without overlap. The whole file if it is small."""
+        self.lines_read = self._number - 1
+        if self._rest:
+            self.lines_read += 1
+            self._take(self._rest)
+        if not self._tail:
+            return []
+        if self.bytes_read <= WHOLE_BYTES_MAX:
+            return [Part(0, 1, b"".join(part.data for part in self._tail))]
+        return list(_apart([*self._head, *self._windows, self._last()]))
+
+    def _take(self, data: bytes) -> None:
+        part = Part(self._offset, self._number, data)
+        if self._head_left > 0:
+            self._head.append(part._replace(data=_first(data, self._head_left)))
+            self._head_left -= len(data)
+        if len(self._windows) < WINDOWS_MAX:
+            self._windows.extend(self._new_trouble(part))
+        self._tail.append(part)
+        self._tail_bytes += len(data)
+        while self._tail_bytes - len(self._tail[0].data) > WHOLE_BYTES_MAX:
+            self._tail_bytes -= len(self._tail.popleft().data)
+        self._offset += len(data)
+        self._number += data.count(b"\n")
+
+    def _new_trouble(self, part: Part) -> Iterator[Part]:
+        """Neighbourhoods of lines that have a word of trouble and a shape (digits aside) not seen before."""
+        data, at, room = part.data, 0, WINDOWS_MAX - len(self._windows)
+        for _ in range(HITS_PER_BLOCK_MAX):
+            hit = self._search(data, at)
+            if hit is None or room == 0:
+                return
+            start = data.rfind(b"\n", 0, hit.start()) + 1
+            at = data.find(b"\n", hit.start()) + 1 or len(data)
+            shape = data[start : min(at, start + 4 * _KEY_BYTES)].translate(None, b"0123456789")[:_KEY_BYTES]
+            if shape in self._seen:
+                continue
+            self._seen.add(shape)
+            room -= 1
+            first = data.rfind(b"\n", 0, max(0, start - WINDOW_BYTES_BEFORE)) + 1
+            last = max(at, data.rfind(b"\n", 0, at + WINDOW_BYTES_AFTER) + 1)
+            yield Part(part.offset + first, part.number + data.count(b"\n", 0, first), data[first:last])
+
+    def _last(self) -> Part:
+        data = b"".join(part.data for part in self._tail)
+        wanted = max(0, len(data) - TAIL_BYTES)
+        return _from(self._tail[0]._replace(data=data), data.find(b"\n", wanted) + 1 or wanted)
+
+
+def _first(data: bytes, size: int) -> bytes:
+    """About the first `size` bytes, up to the end of a line if there is one."""
+    return data if len(data) <= size else data[: data.rfind(b"\n", 0, size) + 1 or size]
+
+
+def _from(part: Part, cut: int) -> Part:
+    """The part without its first `cut` bytes."""
+    return Part(part.offset + cut, part.number + part.data.count(b"\n", 0, cut), part.data[cut:])
+
+
+def _apart(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts in the order of the file; what an earlier one holds is cut from the later."""
+    done = 0
+    for part in sorted(parts):
+        rest = _from(part, max(0, done - part.offset))
+        if rest.data:
+            yield rest
+            done = rest.offset + len(rest.data)
+
+
+def _cleaned(parts: Iterable[Part], redact: Callable[[str], str]) -> Iterator[Line]:
+    for part in parts:
+        for line in lines(redact(part.data.decode("utf-8", "replace"))):
+            yield line._replace(number=line.number + part.number - 1)

@@ -1,0 +1,92 @@
+"""First learn, then decide: what an event teaches is put into the job before the table is asked.
+
+So guards and actions read the job alone, and a verdict is judged once per look.
+
+Never: change the state, ask for an effect.
+"""
+
+from __future__ import annotations
+
+from states.events import AnyEvent, CheckFinished, ChildFinished, Interpreted, LogsRead, OutputsCollected
+from states.job import Check, Job
+from states.observation import Observation, Phase
+from states.preflight import environment_folder, with_values
+from states.progress import advance
+from states.reading import Diagnosis, Digest, Scene
+from states.verdict import judge
+
+
+def take_in(job: Job, event: AnyEvent) -> Job:
+    """The job with the event's knowledge in it. Log reads bring a track and a verdict; the rest is as it was."""
+    if isinstance(event, LogsRead) and event.readable and job.attempts and event.name == job.attempt.name:
+        return _take_in_log(job, event)
+    match event:
+        case CheckFinished():
+            return _take_in_check(job, event.check)
+        case ChildFinished():
+            return _take_in_child(job, event)
+        case Interpreted():
+            return job.but(interprets=job.interprets + 1)
+        case OutputsCollected():
+            return job.but(collected=event.collected)
+    return job
+
+
+def _take_in_check(job: Job, check: Check) -> Job:
+    """The check's row, and what it settled in the spec."""
+    still_open = tuple(name for name in job.checks_open if name != check.name)
+    spec = with_values(job.spec, check.found)
+    noted = job.but(checks={**job.checks, check.name: check}, checks_open=still_open, spec=spec)
+    return noted.with_note(check.facts.get("note", ""))
+
+
+def _take_in_child(job: Job, event: ChildFinished) -> Job:
+    """The end of a smoke run is a row of the report; a built environment is the one that the run uses."""
+    children = {**job.children, event.child: f"{event.purpose}:{'passed' if event.ok else 'failed'}"}
+    noted = job.but(children=children)
+    if event.purpose == "build" and event.ok:
+        return noted.but(spec=with_values(job.spec, {"environment": environment_folder(job)}))
+    row = Check(
+        name=event.purpose,
+        level="fine" if event.ok else "ask",
+        evidence=event.summary,
+        rule="D4",
+        question="smoke-failed" if event.purpose == "smoke" else "environment",
+    )
+    return noted.but(checks={**job.checks, event.purpose: row})
+
+
+def _take_in_log(job: Job, event: LogsRead) -> Job:
+    digest = event.digest
+    track = advance(
+        job.track,
+        digest.progress,
+        event.at,
+        fresh=digest.fresh,
+        wrote_at=digest.wrote_at,
+        fingerprint=digest.fingerprint,
+    )
+    seen = job.end if event.final and job.end else job.attempt.seen
+    silence_s = (event.at - track.output_at).total_seconds() if track.output_at else None
+    verdict = judge(track, digest, scene(seen, silence_s), job.policy)
+    return job.but(track=track, verdict=verdict, diagnosis=best_diagnosis(job, digest, final=event.final))
+
+
+def best_diagnosis(job: Job, digest: Digest, *, final: bool) -> Diagnosis:
+    """The newest diagnosis that names a cause; a final read without one keeps the earlier (the root may have
+    scrolled out of the bounded tail)."""
+    return digest.diagnosis if digest.diagnosis.cause != "none" or not final else job.diagnosis
+
+
+def scene(seen: Observation | None, silence_s: float | None) -> Scene:
+    """What is known besides the log."""
+    if seen is None:
+        return Scene(phase=Phase.unknown, silence_s=silence_s)
+    return Scene(
+        phase=seen.phase,
+        reasons=tuple(text for text in (seen.reason, seen.native) if text),
+        exit_code=seen.exit_code,
+        signal=seen.signal,
+        silence_s=silence_s,
+        suspended=seen.suspended,
+    )

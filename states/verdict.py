@@ -1,0 +1,181 @@
+"""The judgement on one job: phase, milestones over time, causes and exit code become a verdict with its reasons.
+
+`judge` asks a short list of views in a fixed order; the first that has something to say decides. Start-up is
+never failure (E1); what ended is judged by its record and its outputs (`ending`); what runs is judged by
+milestones, not by output (E5), and silence by the cadence of its phase (E6). `provable` is true only where
+stopping without a person is right, never on a guess: a wrong stop is the worst fault here. The rest is asked (E9).
+
+Never: read a clock (times are in the track and the scene); let a word of the log alone stop anything (I2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from states.case import Case, Want, complete, first_words, place, span
+from states.digest import digest_lines
+from states.divergence import diverged
+from states.ending import ended
+from states.policy import Policy
+from states.progress import advance
+from states.reading import Digest, Line, Scene, Track, Verdict
+from states.repeating import crash_loops, drags, loops
+from states.silence import quiet_phase, silent
+
+_TRANSIENT = frozenset({"none", "scheduling.capacity", "scheduling.quota", "scheduling.preempted", "download.slow"})
+_WORKING = frozenset({"evaluating", "serving", "saving checkpoint", "uploading"})
+"""Phases of the work itself; it may print no counter in them."""
+
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+ONCE_STUCK_S = 10.0
+"""A person who looks once is told of a suspicion this early; a watch waits `policy.stuck_s_min` before it asks."""
+
+
+class Looked(NamedTuple):
+    """One file, read once: what stands in it, what that adds to earlier looks, and the verdict."""
+
+    digest: Digest
+    track: Track
+    verdict: Verdict
+
+
+def judge(track: Track, digest: Digest, scene: Scene, policy: Policy) -> Verdict:
+    """The verdict on what one look showed; `advance` has put it into the track before.
+
+    Nothing known: "unsettled", with what would settle it. Every verdict names the rules it rests on.
+    """
+    case = Case(track, digest, scene, policy)
+    return next((verdict for view in _VIEWS if (verdict := view(case)) is not None), _unsettled(case))
+
+
+def look(
+    found: Sequence[Line],
+    scene: Scene,
+    policy: Policy,
+    *,
+    before: Track,
+    fingerprint: str,
+    bytes_read: int,
+) -> Looked:
+    """Reads and judges lines without a watch behind them: `wk read`, the benchmarks, a report on a file.
+
+    Cadence and rates come from the lines alone; `before` is what an earlier look left, or an empty track.
+    """
+    seen = digest_lines(
+        found,
+        before=before,
+        reasons=scene.reasons,
+        exit_code=scene.exit_code,
+        signal=scene.signal,
+        fingerprint=fingerprint,
+        bytes_read=bytes_read,
+    )
+    at = before.looked_at or _EPOCH
+    track = advance(before, seen.progress, at, fresh=seen.fresh, wrote_at=None, fingerprint=fingerprint)
+    soon = policy.model_copy(update={"stuck_s_min": min(policy.stuck_s_min, ONCE_STUCK_S)})
+    return Looked(seen, track, judge(track, seen, scene, soon))
+
+
+def _not_started(case: Case) -> Verdict | None:
+    """Waiting and image pulls are start-up (E1), unless the cluster names what can never pass by itself (E3)."""
+    if case.scene.phase not in ("pending", "starting"):
+        return None
+    told = case.diagnosis
+    if told.cause in _TRANSIENT or told.retryable:
+        return case.say("starting", f"Still starting ({case.scene.phase}). {first_words(case)}".strip(), "E1")
+    return case.say("failing", f"It cannot start: {first_words(case)}", "E3", "E9", topic=f"start:{told.cause}")
+
+
+def _died(case: Case) -> Verdict | None:
+    """A process ended because of it, and nothing went on after."""
+    if not case.diagnosis.fatal or case.milestone_line > case.evidence_line > 0:
+        return None
+    finished = case.progress.finished
+    if finished is not None and finished.line > case.evidence_line:
+        return None
+    name = "failing" if case.runs else "failed"
+    where = f" at {place(case)}" if place(case) else ""
+    summary = f"A process ended{where}: {first_words(case)}"
+    return case.say(name, summary, "E3", *(("E9",) if case.runs else ("F1",)), topic="fatal")
+
+
+def _done(case: Case) -> Verdict | None:
+    """The text says that the work is complete, or its counters have reached their totals and nobody says it runs."""
+    finished = case.progress.finished
+    if finished is not None and not _goes_on_after(case, finished.line):
+        where = f" Last: {place(case)}." if place(case) else ""
+        summary = f"The log says that the work is complete: {finished.text[:140]}.{where}"
+        return case.say("succeeded", summary, "F1", "F4")
+    if case.scene.phase == "unknown" and _all_counted(case):
+        return case.say("succeeded", f"Every counter has reached its total: {place(case)}.", "E5", "F4")
+    return None
+
+
+def _goes_on_after(case: Case, line: int) -> bool:
+    """Another piece of work was begun after the sentence (an evaluation after the training)."""
+    return case.progress.phase == "evaluating" and case.progress.phase_line > line
+
+
+def _all_counted(case: Case) -> bool:
+    main = case.main
+    if main is None or not main.unit or not case.works:
+        return False
+    return all(complete(one) for one in (main, *case.progress.counters) if one.total is not None and one.line) and complete(main)
+
+
+def _stuck(case: Case) -> Verdict | None:
+    """Output flows, but no milestone came for many cadences (E5, E9)."""
+    still_s, cadence_s, policy = case.still_s, case.cadence_s, case.policy
+    if still_s is None or cadence_s is None or case.progress.throughput_only or case.scene.suspended:
+        return None
+    limit_s = policy.hung_s if quiet_phase(case) else max(policy.stuck_s_min, policy.stuck_cadences * cadence_s)
+    if still_s < limit_s or case.track.still_looks < 2:
+        return None
+    summary = f"Output flows, but no milestone came for {span(still_s)} where one came every {span(cadence_s)}."
+    return case.say("ambiguous", f"{summary} Last: {place(case)}.", "E5", "E9", topic="stuck")
+
+
+def _starting(case: Case) -> Verdict | None:
+    """No counter of the work yet, and nothing that frightens."""
+    phase = case.progress.phase or "getting ready"
+    if case.works or case.progress.throughput_only or phase in _WORKING or not case.digest.lines_read:
+        return None
+    return case.say("starting", f"Still starting: {phase}.", "E1")
+
+
+def _moving(case: Case) -> Verdict | None:
+    phase = case.progress.phase
+    if not case.works and not case.progress.throughput_only and phase not in _WORKING:
+        return None
+    eta_s = case.track.eta_s
+    left = f", about {span(eta_s)} left" if eta_s else ""
+    what = place(case) or (phase if phase in _WORKING else "a service that reports its throughput")
+    end = " (complete)" if case.main is not None and complete(case.main) else ""
+    return case.say("progressing", f"Progressing: {what}{end}{left}.", "E5")
+
+
+def _unsettled(case: Case) -> Verdict:
+    roles = {sign.role for sign in case.diagnosis.signs}
+    wants: tuple[Want, ...] = ("more_tail", "events", "model")
+    if "root" not in roles and not roles & {"cascade", "confirmation"}:
+        wants = ("head", "events", "model")
+    return case.say("unsettled", "The log says too little to judge.", "I3", topic="unclear", wants=wants)
+
+
+_VIEWS: tuple[Callable[[Case], Verdict | None], ...] = (
+    _not_started,
+    ended,
+    crash_loops,
+    _died,
+    diverged,
+    silent,
+    _done,
+    drags,
+    loops,
+    _stuck,
+    _starting,
+    _moving,
+)

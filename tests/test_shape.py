@@ -1,0 +1,275 @@
+"""The shape of the code: what may import what, what a file says of itself, and how long things get.
+
+import-linter checks the layers (its contracts are in pyproject.toml); this file adds what it cannot express.
+Each rule is also run on a wrong example, so that a rule that stopped biting is noticed.
+
+Never: a rule without its reason, or an exception without one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parent.parent
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+"""Code lines; the docstring is not counted."""
+
+LONG_FILES: dict[str, str] = {}
+"""Files over FILE_LINES_MAX, each with the reason why it is one idea and not two."""
+
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
+"""They say nothing of what is inside, so everything ends up there."""
+
+STATES_MAY_IMPORT = {
+    "__future__", "abc", "base64", "binascii", "bisect", "codecs", "collections", "copy", "dataclasses",
+    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "importlib",
+    "inspect", "itertools", "json", "keyword", "math", "operator", "re", "shlex", "statistics", "string",
+    "textwrap", "tomllib", "types", "typing", "unicodedata",
+    "prompts", "pydantic", "pydantic_core", "states", "transitions", "typing_extensions",
+}  # fmt: skip
+"""Data modules only (DESIGN 3). Anything that reads a clock, a file, chance or the environment is absent."""
+
+CLOCKS = {
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+    "time": {"time", "time_ns", "monotonic", "monotonic_ns", "clock_gettime", "sleep"},
+    "uuid": {"uuid1", "uuid4"},
+    "os": {"system", "popen"},
+}
+"""Ambient time and identity, by the name they are reached through."""
+MAY_READ_A_CLOCK = {
+    "agent/clock.py": "the port itself",
+    "agent/clusters/local_time.py": "the local cluster's own clock: its launcher outlives the agent",
+}
+
+SHARED_CLUSTER_MODULES = {"__init__", "base", "run", "wrapper"}
+"""The seam and what clusters share: everything else in agent/clusters/ belongs to one concrete cluster."""
+MAY_NAME_A_CLUSTER = {
+    "agent/app.py": "the composition root",
+    "agent/scenario.py": "a scenario's cluster is the scripted one, by definition",
+    "agent/simulate.py": "so is a simulated world's",
+}
+
+
+def python_files(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+PRODUCT = python_files("agent", "states", "prompts", "examples")
+EVERYTHING = PRODUCT + python_files("tests", "docs")
+
+
+# --- what may import what ----------------------------------------------------------------------------------
+
+
+def test_the_import_contracts_hold(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == 0, capsys.readouterr().out
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Dotted names of the imports, wherever they stand in the file (ruff refuses relative ones)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def foreign_to_states(tree: ast.AST, may: set[str] = STATES_MAY_IMPORT) -> list[str]:
+    return [name for name in imported(tree) if name.split(".")[0] not in may]
+
+
+@pytest.mark.parametrize("path", python_files("states"), ids=name_of)
+def test_states_imports_data_modules_only(path: Path) -> None:
+    may = STATES_MAY_IMPORT | ({"sys", "argparse"} if path.name == "__main__.py" else set())
+    assert foreign_to_states(tree_of(path), may) == []
+
+
+def test_the_states_rule_bites() -> None:
+    wrong = "import os.path\ndef f():\n    from time import monotonic\nimport states.job\nfrom re import X"
+    assert foreign_to_states(ast.parse(wrong)) == ["os.path", "time.monotonic"]
+
+
+def clusters_named(tree: ast.AST) -> set[str]:
+    """Concrete clusters that a file imports."""
+    parts = (name.split(".") for name in imported(tree) if name.startswith("agent.clusters."))
+    concrete = {path.stem for path in python_files("agent/clusters")} - SHARED_CLUSTER_MODULES
+    return {part[2] for part in parts} & concrete
+
+
+@pytest.mark.parametrize("path", python_files("agent"), ids=name_of)
+def test_only_the_composition_root_names_a_cluster(path: Path) -> None:
+    if name_of(path) in MAY_NAME_A_CLUSTER or path.is_relative_to(ROOT / "agent" / "clusters"):
+        return
+    assert clusters_named(tree_of(path)) == set()
+
+
+# --- time, chance and identity are ports -------------------------------------------------------------------
+
+
+def ambient(tree: ast.AST) -> list[str]:
+    """Where a file reaches for a clock, chance or identity: `module.name` of each use."""
+    found = [name for name in imported(tree) if name.split(".")[0] == "random"]
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module="time" | "uuid" | "os" as module):
+                found += [f"{module}.{alias.name}" for alias in node.names if alias.name in CLOCKS[module]]
+            case ast.Attribute(value=ast.Name(id=owner) | ast.Attribute(attr=owner), attr=attr):
+                if attr in CLOCKS.get(owner, ()):
+                    found.append(f"{owner}.{attr}")
+    return found
+
+
+@pytest.mark.parametrize("path", python_files("agent", "states"), ids=name_of)
+def test_only_the_clock_tells_the_time(path: Path) -> None:
+    if name_of(path) not in MAY_READ_A_CLOCK:
+        assert ambient(tree_of(path)) == []
+
+
+def test_the_clock_rule_bites() -> None:
+    wrong = (
+        "import datetime as d, random\nfrom datetime import datetime\nfrom time import monotonic\n"
+        "datetime.now(UTC)\nd.datetime.utcnow()\nuuid.uuid4().hex\nqueue.time\n"
+    )
+    assert sorted(ambient(ast.parse(wrong))) == [
+        "datetime.now", "datetime.utcnow", "random", "time.monotonic", "uuid.uuid4",
+    ]  # fmt: skip
+
+
+# --- what a file says of itself, and how long it gets ------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_every_file_says_what_it_is_for(path: Path) -> None:
+    tree = tree_of(path)
+    doc = ast.get_docstring(tree) or ""
+    assert doc, "no module docstring"
+    if path in PRODUCT and path.name != "__main__.py" and "migrations" not in path.parts:
+        assert re.search(r"^Never: ", doc, re.MULTILINE), 'no "Never: ..." paragraph: what must it never do?'
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_no_file_is_a_drawer(path: Path) -> None:
+    assert BANNED_NAMES.isdisjoint((path.stem, *path.relative_to(ROOT).parts[:-1]))
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_no_file_is_too_long(path: Path) -> None:
+    too_long = len(path.read_text(encoding="utf-8").splitlines()) > FILE_LINES_MAX
+    explained = name_of(path) in LONG_FILES
+    assert too_long == explained, "stale entry in LONG_FILES" if explained else f"over {FILE_LINES_MAX} lines"
+
+
+def test_every_long_file_is_still_there() -> None:
+    assert [name for name in LONG_FILES if not (ROOT / name).is_file()] == []
+
+
+def long_functions(tree: ast.AST) -> list[str]:
+    """Functions with more code lines than FUNCTION_LINES_MAX, as `name (lines)`."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if ast.get_docstring(node) is not None:
+                lines -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                found.append(f"{node.name} ({lines})")
+    return found
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_no_function_is_too_long(path: Path) -> None:
+    assert long_functions(tree_of(path)) == []
+
+
+def test_the_length_rule_bites() -> None:
+    body = "    x = 1\n" * FUNCTION_LINES_MAX
+    assert long_functions(ast.parse(f"def f():\n{body}")) == [f"f ({FUNCTION_LINES_MAX + 1})"]
+    doc = '    """One.\n\n    Two.\n    """\n'
+    assert long_functions(ast.parse(f"def f():\n{doc}{body[10:]}")) == []
+
+
+# --- what no committed file may hold -----------------------------------------------------------------------
+
+# In pieces, so that this file does not hold them itself.
+HOSTS = (
+    "pypi" + ".org", "files.python" + "hosted", "registry.npm" + "js", "registry.yarn" + "pkg",
+    "deb." + "debian", "security." + "debian", "static." + "crates", "proxy." + "golang",
+)  # fmt: skip
+MACHINE_PATHS = ("wo" + "rk", "ro" + "ot", "opt/" + "wheels", "opt/" + "pypi")
+TELLS_OF_A_MACHINE = re.compile(
+    "|".join([*map(re.escape, HOSTS), rf"(?<![\w.~}})\]-])/(?:{'|'.join(MACHINE_PATHS)})(?![\w.-])"])
+)
+
+
+def committed() -> list[Path]:
+    """What git holds, and what it would take: new files too, so that the rule speaks before the commit."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "-co", "--exclude-standard"]
+    listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = {ROOT / name for name in listed.stdout.split("\0") if name}
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def test_no_file_names_a_registry_or_a_folder_of_one_machine() -> None:
+    found = []
+    for path in committed():
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), start=1):
+            if TELLS_OF_A_MACHINE.search(line):
+                found.append(f"{name_of(path)}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("cd /" + "work/main", True),
+        ("HOME=/" + "root", True),
+        ("https://" + HOSTS[0] + "/simple", True),
+        ("runs/" + "work/main", False),
+        ("{workspace}/" + "root/x", False),
+        ("/" + "workspace/a", False),
+        ("/" + "rootfs", False),
+    ],
+)
+def test_the_machine_rule_bites(text: str, tells: bool) -> None:
+    assert bool(TELLS_OF_A_MACHINE.search(text)) is tells
+
+
+def test_the_locks_pin_every_line_by_hash() -> None:
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        pins = re.split(r"\n(?=\S)", (ROOT / lock).read_text(encoding="utf-8").strip())
+        assert len(pins) > 20
+        assert [
+            pin for pin in pins if not re.match(r"[\w.-]+==\S+(?s:.*)--hash=sha256:[0-9a-f]{64}", pin)
+        ] == []
+
+
+def test_the_runtime_lock_is_part_of_the_one_for_tests() -> None:
+    """`make test` after `make demo` adds packages and changes none."""
+    runtime, dev = (
+        set(re.findall(r"^\S+==.*?(?= \\$)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-dev.lock")
+    )
+    assert runtime - dev == set()
