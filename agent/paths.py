@@ -1,6 +1,6 @@
-"""Where the settings, the keys and the state of one person live: the XDG folders, or one folder for everything.
+"""Where settings, keys and state of one person live: the XDG folders, or one folder for everything.
 
-`WATCHKEEPER_HOME` puts config, state and data below one folder (a demo, a test, a second set-up beside the first).
+`WATCHKEEPER_HOME` puts config, state and data below one folder (a demo, a test, a second set-up).
 Folders are made for their owner only (0700), since what is in them tells what somebody runs and where.
 
 Never: change the permissions of a folder that was there before.
@@ -22,12 +22,12 @@ def config_dir(env: Mapping[str, str] | None = None) -> Path:
 
 
 def state_dir(env: Mapping[str, str] | None = None) -> Path:
-    """The database and logs, which outlive the agent: $XDG_STATE_HOME/watchkeeper, by default ~/.local/state/..."""
+    """Database and logs: $XDG_STATE_HOME/watchkeeper, by default ~/.local/state/watchkeeper."""
     return _place("state", "XDG_STATE_HOME", ".local/state", env)
 
 
 def data_dir(env: Mapping[str, str] | None = None) -> Path:
-    """What a person may keep or copy, as recorded scenarios: $XDG_DATA_HOME/watchkeeper, by default ~/.local/share/..."""
+    """Recorded scenarios: $XDG_DATA_HOME/watchkeeper, by default ~/.local/share/watchkeeper."""
     return _place("data", "XDG_DATA_HOME", ".local/share", env)
 
 
@@ -41,7 +41,7 @@ def private(folder: Path) -> Path:
 
 
 def _place(kind: str, variable: str, below_home: str, env: Mapping[str, str] | None) -> Path:
-    """The folder of this kind; nothing is made. A relative XDG path is ignored, as the XDG specification says."""
+    """The folder of this kind; nothing is made. A relative XDG path is ignored, as its specification says."""
     env = os.environ if env is None else env
     if own := env.get(HOME_VARIABLE):
         return Path(own).expanduser().absolute() / kind

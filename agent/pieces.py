@@ -26,19 +26,24 @@ HEAD_BYTES = 64 << 10
 TAIL_BYTES = 256 << 10
 WINDOW_BYTES_BEFORE = 1 << 10
 WINDOW_BYTES_AFTER = 6 << 10
-WINDOWS_MAX = 100
-"""Neighbourhoods kept, the earliest of each kind: what happened first is the cause (RULES E3)."""
+SHAPES_MAX = 100
+"""Kinds of trouble whose surroundings are kept, the earliest of each: what came first is the cause (RULES E3)."""
 
 HITS_PER_BLOCK_MAX = 512
 _KEY_BYTES = 120
 
-TROUBLE = (
-    *("rror", "RROR", "xception", "raceback", "ailed", "AILED", "ailure", "atal", "FATAL", "illed"),
-    *("CANCELLED", "OOM", "Out of memory", "out of memory", "bort", "egmentation", "ssert", "Xid", "ignal"),
-    *("No such", "No space", "not found", "uota", "denied", "imed out", "imeout", "efused", "nreachable"),
-    *(" nan", "=nan", ":nan", "NaN", "WARN", "ritical", "CRITICAL", "错误", "失败", "异常"),
+SEVERE = (
+    *("Error", "ERROR:", "xception", "raceback", "FAILED", "atal", "FATAL", "illed", "CANCELLED", "OOM", "Xid"),
+    *("ut of memory", "bort", "egmentation", "No such", "No space", "denied", "ritical", "CRITICAL"),
 )
-"""Pieces of the words that programs and schedulers use for trouble: a filter for what to keep, no verdict."""
+TROUBLE = (
+    *(*SEVERE, "rror", "RROR", "ailed", "ailure", "ssert", "ignal", "not found", "uota", "imed out", "imeout"),
+    *("efused", "nreachable", " nan", "=nan", ":nan", "NaN", "WARN", "错误", "失败", "异常"),
+)
+"""Pieces of the words that programs and schedulers use for trouble: a filter for what to keep, no verdict.
+
+Where a block is so full of trouble that the search gives up, it is gone through once more for the severe ones.
+"""
 
 
 class Pieces(NamedTuple):
@@ -73,7 +78,19 @@ class Hit(Protocol):
 Search = Callable[[bytes, int], "Hit | None"]
 
 
-def searcher(words: Iterable[str] = TROUBLE) -> Search:
+class Searches(NamedTuple):
+    """Where in a block the next trouble is, and the next severe one."""
+
+    trouble: Search
+    severe: Search
+
+
+def searches() -> Searches:
+    """Compiled once for many files."""
+    return Searches(searcher(TROUBLE), searcher(SEVERE))
+
+
+def searcher(words: Iterable[str]) -> Search:
     """The next of the words in a block from an offset on, by the fastest engine that is installed."""
     pattern = b"|".join(re.escape(word.encode()) for word in sorted(set(words)))
     try:
@@ -85,14 +102,14 @@ def searcher(words: Iterable[str] = TROUBLE) -> Search:
 
 
 def pieces(
-    chunks: Iterable[bytes], *, redact: Callable[[str], str] = str, search: Search | None = None
+    chunks: Iterable[bytes], *, redact: Callable[[str], str] = str, search: Searches | None = None
 ) -> Pieces:
     """Passes over a log once. chunks: its bytes in order, of any size.
 
     redact: applied to each part as read, before anything is stripped or decoded further (RULES B4, I2);
     it must keep line ends.
     """
-    gather = Gather(search or searcher())
+    gather = Gather(search or searches())
     for chunk in chunks:
         for at in range(0, len(chunk), BLOCK_BYTES):
             gather.feed(chunk[at : at + BLOCK_BYTES])
@@ -110,7 +127,7 @@ def pieces(
 class Gather:
     """Takes a file in order and keeps the parts of it that tell something."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Searches) -> None:
         self.bytes_read = self.lines_read = 0
         self._search = search
         self._offset = 0
@@ -151,8 +168,7 @@ class Gather:
         if self._head_left > 0:
             self._head.append(part._replace(data=_first(data, self._head_left)))
             self._head_left -= len(data)
-        if len(self._windows) < WINDOWS_MAX:
-            self._windows.extend(self._new_trouble(part))
+        self._windows.extend(self._new_trouble(part))
         self._tail.append(part)
         self._tail_bytes += len(data)
         while self._tail_bytes - len(self._tail[0].data) > WHOLE_BYTES_MAX:
@@ -161,19 +177,28 @@ class Gather:
         self._number += data.count(b"\n")
 
     def _new_trouble(self, part: Part) -> Iterator[Part]:
-        """Neighbourhoods of lines that have a word of trouble and a shape (digits aside) not seen before."""
-        data, at, room = part.data, 0, WINDOWS_MAX - len(self._windows)
+        """Surroundings of lines that have a word of trouble and a shape (digits aside) not seen before."""
+        hits = 0
+        for hits, window in enumerate(self._windows_of(part, self._search.trouble), 1):
+            if window is not None:
+                yield window
+        if hits >= HITS_PER_BLOCK_MAX:
+            yield from filter(None, self._windows_of(part, self._search.severe))
+
+    def _windows_of(self, part: Part, search: Search) -> Iterator[Part | None]:
+        """One item per hit: what surrounds it, or None if its shape is known."""
+        data, at = part.data, 0
         for _ in range(HITS_PER_BLOCK_MAX):
-            hit = self._search(data, at)
-            if hit is None or room == 0:
+            hit = search(data, at)
+            if hit is None or len(self._seen) >= SHAPES_MAX:
                 return
             start = data.rfind(b"\n", 0, hit.start()) + 1
             at = data.find(b"\n", hit.start()) + 1 or len(data)
             shape = data[start : min(at, start + 4 * _KEY_BYTES)].translate(None, b"0123456789")[:_KEY_BYTES]
             if shape in self._seen:
+                yield None
                 continue
             self._seen.add(shape)
-            room -= 1
             first = data.rfind(b"\n", 0, max(0, start - WINDOW_BYTES_BEFORE)) + 1
             last = max(at, data.rfind(b"\n", 0, at + WINDOW_BYTES_AFTER) + 1)
             yield Part(part.offset + first, part.number + data.count(b"\n", 0, first), data[first:last])

@@ -1,6 +1,6 @@
 """What `wk read` prints: a log file of any size, read by the rules, as one plain object.
 
-The file is taken in bounded pieces, cleaned, measured, diagnosed and judged by `states/`; nothing here decides.
+The file is taken in bounded pieces; `states/` cleans, measures, diagnoses and judges. Nothing here decides.
 Keys of the result: the contract of the reading command (verdict, cause, evidence, progress, ...).
 
 Never: act on what it read; print a line that was not redacted; keep the log.
@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.pieces import BLOCK_BYTES, Pieces, Search, pieces, searcher
+from agent.pieces import BLOCK_BYTES, Pieces, Searches, pieces, searches
 from states.policy import Policy
-from states.reading import Counter, Line, Progress, Scene, Track, Verdict
+from states.reading import Counter, Line, Progress, Scene, Track
 from states.verdict import Looked, look
 
 STDIN = "-"
@@ -38,7 +38,7 @@ def read(
     lines_max: int | None = None,
     redact: Callable[[str], str] = str,
     policy: Policy | None = None,
-    search: Search | None = None,
+    search: Searches | None = None,
 ) -> dict[str, object]:
     """One log -> one result. `path` may be "-" for the standard input.
 
@@ -62,7 +62,7 @@ def read(
 
 def read_many(paths: Sequence[str | Path], **known: object) -> list[dict[str, object]]:
     """Several logs in one process, in order; `known` as for `read`. A file that fails gives {file, error}."""
-    search = searcher()
+    search = searches()
     found: list[dict[str, object]] = []
     for path in paths:
         try:
@@ -137,14 +137,15 @@ def _event(one: object) -> str:
     return ": ".join(str(part) for part in parts if part) or json.dumps(one, ensure_ascii=False)
 
 
-def _pieces(path: str | Path, redact: Callable[[str], str], search: Search | None) -> Pieces:
+def _pieces(path: str | Path, redact: Callable[[str], str], search: Searches | None) -> Pieces:
     if str(path) == STDIN:
         return pieces(_chunks(sys.stdin.buffer), redact=redact, search=search)
     try:
         with open(path, "rb") as file:
             return pieces(_chunks(file), redact=redact, search=search)
     except OSError as error:
-        raise ReadError(f"cannot read {path}: {error.strerror or error}. Give a log file, or - for input.") from None
+        why = error.strerror or error
+        raise ReadError(f"cannot read {path}: {why}. Give a log file, or - for the input.") from None
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:

@@ -1,8 +1,8 @@
-"""The keys a person gave: kept for their owner only, handed to nothing but the process that needs them (RULES B).
+"""The keys a person gave: kept for their owner only, handed to what needs them by name (RULES B1, B4, B6).
 
-They lie in a file that only its owner can read (0600 in a folder of 0700, replaced whole and synced), or in the
-operating system's keyring where a real one works; a variable of the same name in the environment is taken when
-nothing is stored. A file that others can read is refused, with the `chmod` that mends it.
+They lie in a file that only its owner can read (0600 in a folder of 0700, replaced whole and synced), or in
+the operating system's keyring where a real one works; a variable of the same name in the environment is taken
+when nothing is stored. A file that others can read is refused, with the `chmod` that mends it.
 
 Never: print, log or return a value but to who asked for it by name; put one into an error or a `repr`.
 """
@@ -52,7 +52,7 @@ KNOWN: Mapping[str, Known] = {
         "in the file /.auth/accesskey_secret on your own development machine",
     ),
     "BRAINPP_CHARGED_GROUP": Known(
-        "what your jobs are billed to: every namespace:group pair in one value, comma-separated, the default first",
+        "what jobs are billed to: your namespace:group pairs in one value, comma-separated, default first",
         "on the cluster's quota page, or from who runs the group",
     ),
     "ANTHROPIC_API_KEY": Known(
@@ -74,7 +74,7 @@ class SecretsError(Exception):
 
 
 class Secrets:
-    """The store. `folder` is its own (made with 0700 when the first key is set), `env` a lower-priority source."""
+    """The store. `folder` is its own (made 0700 when the first key is set), `env` a lower-priority source."""
 
     def __init__(self, folder: Path, *, env: Mapping[str, str], keyring: KeyringMode = "auto") -> None:
         self._folder, self._env, self._mode = folder, env, keyring
@@ -85,19 +85,31 @@ class Secrets:
         return f"Secrets({str(self._folder)!r})"
 
     def set(self, name: str, value: str) -> Source:
-        """Store the value and say where. Raises SecretsError for a bad name or value, or a store that fails."""
+        """Store the value and say where. Raises SecretsError for a bad name or value, or a store that fails.
+
+        Mode `auto` falls back to the file where the keyring fails; mode `on` does not.
+        """
         _check(name, value)
         with self._locked():
             stored = self._read()
             ring = _ring(self._mode, self._env)
-            if ring is not None:
-                _in_time(lambda: ring.set_password(SERVICE, name, value), f"store {name}")
-                stored.values.pop(name, None)
-            else:
+            try:
+                if ring is not None:
+                    _in_time(lambda: ring.set_password(SERVICE, name, value), f"store {name}")
+            except SecretsError:
+                if self._mode == "on":
+                    raise
+                ring = None
+            if ring is None and name in stored.ringed:
+                self._drop_from_ring(name)
+            stored.values.pop(name, None)
+            stored.ringed.discard(name)
+            if ring is None:
                 stored.values[name] = value
-            stored.ringed[:] = [n for n in stored.ringed if n != name] + ([name] if ring is not None else [])
+            else:
+                stored.ringed.add(name)
             self._write(stored)
-        return "keyring" if ring is not None else "file"
+        return "file" if ring is None else "keyring"
 
     def get(self, name: str) -> str | None:
         """The value, or None if it is neither stored nor in the environment. Raises SecretsError."""
@@ -113,17 +125,16 @@ class Secrets:
         with self._locked():
             stored = self._read()
             there = name in stored.values or name in stored.ringed
-            if name in stored.ringed and (ring := _ring("on", self._env)) is not None:
-                with contextlib.suppress(Exception):  # it may be gone from the keyring already
-                    _in_time(lambda: ring.delete_password(SERVICE, name), f"forget {name}")
+            if name in stored.ringed:
+                self._drop_from_ring(name)
             stored.values.pop(name, None)
-            stored.ringed[:] = [n for n in stored.ringed if n != name]
+            stored.ringed.discard(name)
             if there:
                 self._write(stored)
         return there
 
     def names(self) -> list[str]:
-        """Names of what is stored, and of the known keys that the environment gives; sorted, never a value."""
+        """Names of what is stored, and of the known keys in the environment; sorted, never a value."""
         stored = self._read()
         return sorted({*stored.values, *stored.ringed, *(n for n in KNOWN if self._env.get(n))})
 
@@ -137,7 +148,7 @@ class Secrets:
         return "environment" if self._env.get(name) else None
 
     def values(self) -> dict[str, str]:
-        """Name to value of all that must be redacted: what is stored, and what the environment holds of the kind.
+        """Name to value of all that must be redacted: what is stored, and what the environment holds alike.
 
         For `agent.redaction.Redactor` only. A keyring that cannot be reached is passed over.
         """
@@ -148,13 +159,13 @@ class Secrets:
                 found[name] = self._from_ring(name, stored.version)
         return found | stored.values
 
-    # --- the file ---------------------------------------------------------------------------------------------
+    # --- the file -----------------------------------------------------------------------------------------
 
     def _read(self) -> _Stored:
         try:
             descriptor = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
-            return _Stored(0, {}, [])
+            return _Stored(0, {}, set())
         except OSError as error:
             raise SecretsError(f"{self._file}: {error.strerror}; it must be a plain file of yours") from None
         with open(descriptor, encoding="utf-8") as file:
@@ -163,7 +174,7 @@ class Secrets:
             _check_private(self._file, state, 0o600)
             try:
                 data = json.load(file)
-                return _Stored(state.st_mtime_ns, dict(data["values"]), list(data["keyring"]))
+                return _Stored(state.st_mtime_ns, dict(data["values"]), set(data["keyring"]))
             except (ValueError, KeyError, TypeError):
                 pass
         raise SecretsError(
@@ -199,24 +210,30 @@ class Secrets:
         finally:
             os.close(descriptor)
 
-    # --- the keyring ------------------------------------------------------------------------------------------
+    # --- the keyring --------------------------------------------------------------------------------------
 
     def _from_ring(self, name: str, version: int) -> str:
         """The value from the keyring, asked once per change of the file (each `set` rewrites it)."""
         seen = self._ring_seen.get(name)
         if seen is not None and seen[0] == version:
             return seen[1]
-        ring = _ring("on", self._env)
-        value = (
-            _in_time(lambda: ring.get_password(SERVICE, name), f"read {name}") if ring is not None else None
-        )
+        value = None
+        with contextlib.suppress(SecretsError):
+            ring = _ring("on", self._env)
+            value = _in_time(lambda: ring.get_password(SERVICE, name), f"read {name}")
         if not isinstance(value, str):
             raise SecretsError(
-                f"{name} was put into the keyring, which does not give it now: unlock it, or set `keyring: off`"
-                f" in config.yaml and run `wk key set {name}` again"
+                f"{name} was put into the keyring, which does not give it now: unlock it, or set `keyring:"
+                f" off` in config.yaml and run `wk key set {name}` again"
             )
         self._ring_seen[name] = (version, value)
         return value
+
+    def _drop_from_ring(self, name: str) -> None:
+        """Best effort: it may be gone from there already, or the keyring with it."""
+        with contextlib.suppress(SecretsError):
+            ring = _ring("on", self._env)
+            _in_time(lambda: ring.delete_password(SERVICE, name), f"forget {name}")
 
 
 class _Stored(NamedTuple):
@@ -224,7 +241,7 @@ class _Stored(NamedTuple):
 
     version: int
     values: dict[str, str]
-    ringed: list[str]
+    ringed: set[str]
 
 
 def _check(name: str, value: str) -> None:
@@ -256,41 +273,35 @@ def _check_private(path: Path, state: os.stat_result, mode: int) -> None:
         )
 
 
-def _ring(mode: KeyringMode, env: Mapping[str, str]) -> Any | None:
+def _ring(mode: KeyringMode, env: Mapping[str, str]) -> Any:
     """A keyring backend that really works, or None. Mode `on` raises SecretsError instead of None.
 
-    `auto` tries only where a desktop can answer: a session bus AND a display (or macOS), since a bus without a
-    desktop would wait for a dialogue that nobody sees.
+    `auto` tries only where a desktop can answer: a session bus AND a display (or macOS), since a bus without
+    a desktop would wait for a dialogue that nobody sees.
     """
     desktop = env.get("DBUS_SESSION_BUS_ADDRESS") and (env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
     if mode == "off" or (mode == "auto" and not desktop and sys.platform != "darwin"):
         return None
-    why = "the package `keyring` is not installed (`pip install watchkeeper[keyring]`)"
     try:
-        import keyring  # 0.1 s: only where it is used
-    except ImportError:
-        backend = None
-    else:
-        with contextlib.suppress(Exception):
-            pass
-        backend, why = _working(keyring), "no keyring of the operating system answers"
-    if backend is None and mode == "on":
-        raise SecretsError(f"{why}: unlock it, or set `keyring: off` in config.yaml to keep keys in a file")
-    return backend
-
-
-def _working(keyring: Any) -> Any | None:
-    """The backend, if it is neither the failing, the empty nor a plain-text one, and answers a probe in time."""
-    backend = keyring.get_keyring()
-    refused = ("keyring.backends.fail", "keyring.backends.null", "keyrings.alt", "keyring.backends.chainer")
-    candidates = [backend, *getattr(backend, "backends", ())]
-    real = next((b for b in candidates if not type(b).__module__.startswith(refused)), None)
-    if real is None or type(real).__name__.lower().startswith("plaintext"):
-        return None
-    try:
-        _in_time(lambda: real.get_password(SERVICE, "probe"), "answer")
+        return _in_time(_working, "answer")
     except SecretsError:
-        return None
+        if mode == "auto":
+            return None
+        raise
+
+
+def _working() -> Any:
+    """The backend, if it is neither the failing, the empty nor a plain-text one, and answers a probe.
+
+    Raises whatever is wrong. Looking for a backend may already wait for the bus, so all of it runs in time.
+    """
+    import keyring  # 0.1 s, and not always installed: only where it is used
+
+    backend = keyring.get_keyring()
+    refused = ("keyring.backends.fail", "keyring.backends.null", "keyring.backends.chainer", "keyrings.alt")
+    candidates = [backend, *getattr(backend, "backends", ())]
+    real = next(b for b in candidates if not type(b).__module__.startswith(refused))
+    real.get_password(SERVICE, "probe")
     return real
 
 
@@ -306,5 +317,8 @@ def _in_time(call: Callable[[], Answer], what: str) -> Answer:
     thread.start()
     thread.join(KEYRING_WAIT_S)
     if not answers:
-        raise SecretsError(f"the keyring could not {what}: unlock it, or set `keyring: off` in config.yaml")
+        raise SecretsError(
+            f"the keyring could not {what}: install the package `keyring` and unlock it, or set"
+            " `keyring: off` in config.yaml to keep keys in a file of your own"
+        )
     return answers[0]

@@ -64,7 +64,7 @@ from states.preflight import (
     unanswered,
     with_values,
 )
-from states.questions import Act, Choice, Question, Status, understand
+from states.questions import Act, Choice, NotAnAnswer, Question, Status, understand
 from states.reading import Quote, Track
 from states.spec import Request, Spec
 from states.timers import look_s, waiting_topic
@@ -463,6 +463,15 @@ def stop_by_condition(job: Job, event: LogsRead | WakeDue) -> Change:
 # --- answers and defaults ----------------------------------------------------------------------------------
 
 
+def refuse_answer(job: Job, event: Answered) -> Change:
+    """It does not answer the question, which stays open (G4)."""
+    question = question_at(job, event)
+    if question is None:
+        return Change(job, (), _closed_words(job, event.number))
+    heard = understand(question, event.reply)
+    return Change(job, (), heard.reason if isinstance(heard, NotAnAnswer) else "")
+
+
 def take_answer(job: Job, event: Answered | WakeDue) -> Change:
     """The answer, or the default at its deadline, is taken; the job goes on where it was."""
     closed, tells = _close_by(job, event)
@@ -707,6 +716,15 @@ def _answer_words(job: Job, event: Answered | WakeDue) -> str:
     if isinstance(event, WakeDue):
         return f"no answer by {question.answer_by.isoformat()}: default {question.default.key}"
     return f"{event.by or 'its owner'} answered {event.reply}"
+
+
+def _closed_words(job: Job, number: int) -> str:
+    """What already happened to a question that is not open (G4)."""
+    question = next((q for q in job.questions if q.number == number), None)
+    if question is None:
+        return f"there is no question {number}"
+    chosen = f": {question.chosen}" if question.chosen else ""
+    return f"question {number} was {question.status}{chosen}{' (' + question.closed_why + ')' if question.closed_why else ''}"
 
 
 def _close_by(job: Job, event: object) -> tuple[Job, tuple[AnyEffect, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from states.policy import Policy
-from states.reading import Counter, Diagnosis, Digest, Point, Progress, Scene, Track, Verdict, VerdictName
+from states.reading import Counter, Diagnosis, Digest, Point, Progress, Scene, Sign, Track, Verdict, VerdictName
 
 STARTING = frozenset(
     {"initializing", "loading model", "loading data", "resuming", "compiling", "tokenizing", "waiting for peers", "warming up"}
@@ -29,6 +29,10 @@ _PREPARATION = re.compile(
     r"|preprocess\w*|pack\w*|import\w*|convert\w*|generating|left:\w+|init\w*|sanity)\b",
     re.IGNORECASE,
 )
+
+
+NEAR_END_LINES = 15
+_QUIET_LEVEL = re.compile(r"\b(?:INFO|NOTICE|WARN(?:ING)?|DEBUG|Warning)\b|\[[IWD]\]|^[IW]\d{4} ")
 
 
 class Case(NamedTuple):
@@ -91,6 +95,20 @@ class Case(NamedTuple):
         return self.diagnosis.evidence[0].line if self.diagnosis.evidence else 0
 
     @property
+    def died(self) -> bool:
+        """The text says that a process ended of its trouble.
+
+        A line that calls itself information or a warning is believed only with an end behind it: an exception, a
+        cascade, or the end of the log.
+        """
+        if not self.diagnosis.fatal:
+            return False
+        line = self.evidence_line
+        if line == 0 or not _QUIET_LEVEL.search(self.diagnosis.evidence[0].text) or self.lines_since(line) <= NEAR_END_LINES:
+            return True
+        return any(_is_end(sign) and sign.evidence.line >= line for sign in self.diagnosis.signs)
+
+    @property
     def milestone_line(self) -> int:
         """Where a counter last stood; 0 if none does."""
         return max((counter.line for counter in self.progress.counters), default=0)
@@ -111,6 +129,18 @@ class Case(NamedTuple):
         if self.track.looked_at is None or since is None:
             return None
         return (self.track.looked_at - since).total_seconds()
+
+    @property
+    def lasts(self) -> bool:
+        """Trouble of a job that runs is believed at the second look: it had time to go on, and did not."""
+        return not self.runs or (self.still_s or 0.0) >= self.policy.second_look_s
+
+    @property
+    def age_s(self) -> float:
+        """Seconds from the first look to this one."""
+        if self.track.looked_at is None or self.track.started_at is None:
+            return 0.0
+        return (self.track.looked_at - self.track.started_at).total_seconds()
 
     @property
     def cadence_s(self) -> float | None:
@@ -146,6 +176,10 @@ class Case(NamedTuple):
             wants=tuple(wants),
             topic=topic,
         )
+
+
+def _is_end(sign: Sign) -> bool:
+    return sign.role in ("cascade", "confirmation") or sign.entry.startswith("exception:")
 
 
 def prepares(counter: Counter) -> bool:

@@ -27,6 +27,8 @@ LIVE_LINES = 15
 """Ordinary lines of one process after an exception that show it was caught."""
 TAIL_LINES = 40
 """How near the end a surviving trouble must stand to be what the run is busy with."""
+NEAR_LINES = 60
+"""How far before a root its reason in the surroundings may stand."""
 LOOP_MIN = 3
 """Times that a survivable trouble must come to be called a loop."""
 NAN_MIN = 2
@@ -93,15 +95,24 @@ def _choose(live: Sequence[Event], said: Sequence[Event], scan: Scan, ended: boo
         return _Pick(facts[-1], tuple([*by[Weight.end], *roots]))
     symptoms = by[Weight.symptom]
     if first is not None and first.weight is Weight.root:
-        return _Pick(first, tuple(likely + symptoms))
+        outer = [event for event in likely if _behind(event, first)]
+        return _Pick(outer[0], (first,)) if outer else _Pick(first, tuple(likely + symptoms))
     second = sorted([*roots, *symptoms], key=_order)
     if second:
         before = [event for event in likely if event.at <= second[0].at and _explains(event)]
         return _Pick((before or second)[0], tuple(second))
-    if likely and (ended or _busy_with(likely, length)):
-        return _Pick(likely[0], tuple(by[Weight.end]))
-    ends = [event for event in by[Weight.end] if event.fatal]
+    ends = by[Weight.end]
+    whys = [event for event in likely if "process.killed" in event.also]
+    if whys and ends:
+        return _Pick(whys[0], tuple(ends))
+    if likely and (_crashed(ends, ended) or _busy_with(likely, min([length, *(event.at for event in ends)]))):
+        return _Pick(likely[0], tuple(ends))
     return _Pick(_worst_end(ends)) if ends else None
+
+
+def _crashed(ends: Sequence[Event], ended: bool) -> bool:
+    """Did it end, and not only because somebody or something stopped it?"""
+    return ended and (not ends or any(event.sign.cause != "process.killed" for event in ends))
 
 
 def _first_roots(roots: Sequence[Event], unknown: Sequence[Event], scan: Scan) -> list[Event]:
@@ -133,23 +144,29 @@ def _peer(event: Event) -> bool:
     return event.sign.cause.startswith(("comm.", "network.", "process.", "hang."))
 
 
+def _behind(early: Event, root: Event) -> bool:
+    """Is an earlier trouble of the surroundings the reason of this root, which itself allows that reading?"""
+    near = root.at - NEAR_LINES <= early.at <= root.at
+    return near and early.sign.cause in root.also and early.sign.cause.startswith(("network.", "mount.", "storage."))
+
+
 def _explains(event: Event) -> bool:
     """May a survivable line outweigh an exception of the program? Not what merely was slow or retried."""
     return not event.sign.cause.startswith("download.")
 
 
-def _busy_with(likely: Sequence[Event], length: int) -> bool:
-    """Is a survivable trouble all that still happens: again and again, up to the end?"""
+def _busy_with(likely: Sequence[Event], until: int) -> bool:
+    """Is a survivable trouble all that still happens: again and again, up to the end or the kill?"""
     times: dict[str, int] = {}
     for event in likely:
         times[event.sign.entry] = times.get(event.sign.entry, 0) + event.count
     last = max(event.last for event in likely)
-    return max(times.values()) >= LOOP_MIN and last >= length - TAIL_LINES
+    return max(times.values()) >= LOOP_MIN and last >= until - TAIL_LINES
 
 
 def _worst_end(ends: Sequence[Event]) -> Event:
-    """Of bare ends the one that says most: a crash of the program before a kill, the first before later ones."""
-    return min(ends, key=lambda event: (event.sign.cause == "process.killed", event.at))
+    """Of bare ends the one that says most: a crash of the program, then a kill, then a launcher tidying up."""
+    return min(ends, key=lambda event: (event.sign.cause == "process.killed", not event.fatal, event.at))
 
 
 def _collapsed(live: Sequence[Event]) -> bool:
@@ -266,7 +283,7 @@ def _reconsider(pick: _Pick, lines: Sequence[Line], said: Sequence[Event], known
     if "Killed" in event.sign.evidence.text and any(other.sign.entry == "exit:137" for other in said):
         return _Pick(_with_cause(event, "memory.host", known), pick.with_it)
     bars = [at for at, line in enumerate(lines) if _NOT_STARTED.search(line.text)]
-    if bars and not any(events.rises(lines).values()):
+    if bars and not any(ats[-1] > bars[-1] for ats in events.rises(lines).values()):
         layer = known.causes["hang.silent"]
         sign = event.sign.model_copy(
             update={
@@ -297,10 +314,8 @@ def _diagnosis(pick: _Pick, everything: Sequence[Event], scan: Scan, ended: bool
     also.update(dict.fromkeys(other.sign.cause for other in pick.with_it))
     also.update(dict.fromkeys(other.sign.cause for other in others if other.weight is not Weight.end))
     also.pop(sign.cause, None)
-    quotes = [sign.evidence]
-    quotes += [other.evidence for other in scan.signs if other.cause == sign.cause and other.role == "root"]
+    quotes = [sign.evidence, *scan.spoken.get(event.chain, ())]
     quotes += [other.sign.evidence for other in same]
-    quotes += _last_words(event, scan)
     quotes += [other.sign.evidence for other in pick.with_it]
     return Diagnosis(
         cause=sign.cause,
@@ -312,15 +327,6 @@ def _diagnosis(pick: _Pick, everything: Sequence[Event], scan: Scan, ended: bool
         signs=(sign, *(other for other in scan.signs if other != sign))[:SIGNS_MAX],
         fatal=event.fatal if event.weight is not Weight.likely else ended,
     )
-
-
-def _last_words(event: Event, scan: Scan) -> Iterable[Quote]:
-    """The exception that ended the chain of the chosen event, if that is another line."""
-    return [
-        sign.evidence
-        for sign in scan.signs
-        if sign.rank == event.sign.rank and sign.entry.startswith("exception:") and event.chain >= 0
-    ]
 
 
 def _distinct(quotes: Iterable[Quote]) -> list[Quote]:

@@ -62,6 +62,13 @@ def owner_of(job: Job) -> Owner:
     return OWNERS.get(cause.partition(".")[0], "user")
 
 
+def has_cause(job: Job) -> bool:
+    """Whether a cause belongs in the report of the end: not after a success, nor after a wanted stop."""
+    if job.state is State.stopped and job.stop is not None:
+        return job.stop.by == OWN and job.stop.rule != "E8"
+    return job.state in {State.failed, State.stopped, State.unknown}
+
+
 def standing_checks(job: Job) -> list[Check]:
     """The checks that stood in the way, refusals first."""
     found = [check for check in job.checks.values() if check.level in STANDING]

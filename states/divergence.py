@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from states.case import Case, number, place
 from states.reading import Verdict
@@ -23,7 +24,7 @@ OVERFLOW_STEPS = 5
 WARM_UP_STEPS = 100
 SPIKE_FACTOR = 1.5
 SPIKE_MIN = 0.5
-"""A spike is this many times above the highest of the earlier losses, and at least this much above it."""
+"""A spike is this many times above the middle of the earlier losses, and at least this much above it."""
 
 FLAT_ZERO_POINTS = 5
 
@@ -37,6 +38,8 @@ def _nan(case: Case) -> Verdict | None:
     run = case.progress.loss_nan_run
     if run >= NAN_STEPS:
         summary = f"The loss is not a number at the last {run} steps; {place(case)}."
+        if not case.runs and any(sign.cause == "process.killed" for sign in case.diagnosis.signs):
+            return case.say("failed", summary + " Then it was killed.", "E7", "F1", topic="nan")
         return case.say("failing", summary, "E7", topic="nan", provable=run >= case.policy.nan_steps)
     if run >= 2:
         return case.say("ambiguous", f"The loss is not a number at the last {run} steps.", "E7", "E9", topic="nan")
@@ -57,8 +60,8 @@ def _spike(case: Case) -> Verdict | None:
         return None
     low = min(values[: max(1, len(values) // 3)])
     summary = f"The loss rose from {number(low)} to {number(values[-1])}; {place(case)}."
-    if case.progress.loss_missing_steps:
-        summary += " The last steps print no loss any more."
+    if case.progress.loss_missing_steps or case.progress.overflow_run >= 2:
+        summary += " The last steps were skipped or print no loss any more."
         return case.say("failing", summary, "E7", "E9", topic="nan")
     return case.say("ambiguous", summary + " It may come back.", "E7", "E9", topic="spike")
 
@@ -68,7 +71,7 @@ def _runs_away(values: Sequence[float]) -> bool:
     if len(values) < 3 or not all(map(math.isfinite, values)):
         return False
     third = max(1, len(values) // 3)
-    early, late = max(values[:third]), min(values[-min(3, third) :])
+    early, late = median(values[:third]), min(values[-min(3, third) :])
     return early > 0 and late > SPIKE_FACTOR * early and late - early > SPIKE_MIN
 
 

@@ -38,6 +38,8 @@ class Effect(Frozen):
     """Base of every effect. tries_max: performances before it is given up; retry_s: first pause between two."""
 
     redo: ClassVar[Redo]
+    lane: ClassVar[Literal["act", "look", "tell"]] = "look"
+    """Effects of one job keep their order within a lane: a stop never waits behind a slow log read."""
     tries_max: ClassVar[int] = 8
     retry_s: ClassVar[float] = 5.0
 
@@ -59,6 +61,7 @@ class Submit(Effect):
     """Create the cluster job: Submitted, SubmitRejected or SubmitUnclear."""
 
     redo = Redo.adopt
+    lane = "act"
     tries_max = 1
     kind: Literal["submit"] = "submit"
     name: str
@@ -108,6 +111,7 @@ class StopJob(Effect):
     """Ask the cluster to halt this job: StopAsked. twin: it is not the attempt's own job but its double."""
 
     redo = Redo.level
+    lane = "act"
     tries_max = 3
     kind: Literal["stop_job"] = "stop_job"
     name: str
@@ -119,6 +123,7 @@ class DeleteJob(Effect):
     """Remove the record on the cluster, because a person asked for it by name: Deleted."""
 
     redo = Redo.level
+    lane = "act"
     tries_max = 3
     kind: Literal["delete_job"] = "delete_job"
     name: str
@@ -129,6 +134,7 @@ class Ask(Effect):
     """Deliver questions, all in one message (A8)."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["ask"] = "ask"
     questions: tuple[Question, ...]
 
@@ -137,6 +143,7 @@ class Withdraw(Effect):
     """Tell that a question no longer needs an answer, and why (E9), or what happened to it."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["withdraw"] = "withdraw"
     number: int
     why: str
@@ -146,6 +153,7 @@ class Report(Effect):
     """Deliver a report. must_not_miss: it interrupts (E12). stage: which report of the lifecycle it is."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["report"] = "report"
     stage: str
     text: str
@@ -166,6 +174,7 @@ class Remember(Effect):
     """Record in the library: a config that was used, that worked or that failed; never a credential (H4)."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["remember"] = "remember"
     what: Literal["used", "worked", "stale", "fact", "pitfall"]
     purpose: str
@@ -178,6 +187,7 @@ class Delegate(Effect):
     """Delegate a smoke or preparation run of this job; its end comes back as ChildFinished."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["delegate"] = "delegate"
     child: str
     purpose: str
@@ -188,6 +198,7 @@ class TellParent(Effect):
     """Hand the end of a child run to the run that asked for it."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["tell_parent"] = "tell_parent"
     parent: str
     purpose: str
@@ -200,6 +211,7 @@ class StopChild(Effect):
     """Ask a child run to stop, because its parent was given up."""
 
     redo = Redo.keyed
+    lane = "tell"
     kind: Literal["stop_child"] = "stop_child"
     child: str
 

@@ -31,6 +31,10 @@ _WEIGHTS = re.compile(
     r"|(?:checkpoint|ckpt|weights|global_step|iter_\d)[^/]{0,80}(?:/|$)|tokenizer[^/]{0,40}$|latest$",
     re.ASCII,
 )
+_DATA = re.compile(
+    r"data|corpus|train|valid|test|imag|img|annot|label|coco|meta|\.(?:jsonl?|csv|tsv|txt|parquet|arrow|npy|npz|h5|idx|lmdb|tar|pkl|mp4|wav)$",
+    re.IGNORECASE,
+)
 _LOADERS = ("torch/serialization", "load_checkpoint", "from_pretrained", "load_state_dict", "checkpointing", "modeling_utils")
 _HTTP = ("requests/", "urllib3/", "httpx/", "httpcore/", "aiohttp/", "huggingface_hub", "urllib/request", "botocore", "openai/")
 _PEERS = ("torch/distributed", "c10d", "gloo", "jax/_src/distributed", "deepspeed/comm", "rendezvous", "multiprocessing/connection")
@@ -154,7 +158,11 @@ def missing_file(message: str, frames: Sequence[str] = ()) -> Kind:
         return Kind("command.not_found", ("data.missing", *also))
     if _CONFIG.search(path):
         return Kind("config.missing", ("data.missing", *also))
-    if _WEIGHTS.search(path) or any(word in frame for frame in frames for word in _LOADERS):
+    if not path:
+        return Kind("data.missing", ("model.load", "mount.missing"))
+    if _WEIGHTS.search(path):
+        return Kind("model.load", ("data.missing", *also))
+    if not _DATA.search(path) and any(word in frame for frame in frames for word in _LOADERS):
         return Kind("model.load", ("data.missing", *also))
     return Kind("data.missing", (*also, "code.exception"))
 

@@ -454,7 +454,7 @@ def a_retry_is_due(job: Job, event: WakeDue | Observed) -> bool:
 
 def checks_are_late(job: Job, event: WakeDue) -> bool:
     due = deadlines(job).get("checks")
-    return due is not None and due <= event.at
+    return bool(job.checks_open) and due is not None and due <= event.at
 
 
 def collecting_is_late(job: Job, event: WakeDue) -> bool:

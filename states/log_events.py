@@ -27,6 +27,14 @@ RISES_OUTLIVED = 3
 """Rises of one counter after an event that show that the run went on."""
 
 
+LOOP_TIMES = 4
+"""Times that one failed fetch must stand in the log to be a loop around it."""
+AGAIN_LINES = 6
+"""Lines after an event within which another try must be announced to belong to it."""
+TALKS_ON_LINES = 2
+"""Informing lines after an error that was only logged which show that its process went on."""
+
+
 class Weight(StrEnum):
     """How much an event explains, strongest first."""
 
@@ -52,13 +60,16 @@ class Event(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """All that one pass over the lines found. `plain` are positions of ordinary lines, for telling a live process."""
+    """All that one pass over the lines found.
+
+    plain: positions of ordinary lines, for telling a live process. spoken: per chain of exceptions the lines that
+    speak for its event, and its last one.
+    """
 
     events: list[Event]
     signs: list[Sign]
-    chains: tuple[Trace, ...]
     plain: list[int]
-    quiet: frozenset[int] = frozenset()
+    spoken: dict[int, tuple[Quote, ...]]
 
 
 _SUPPOSES = re.compile(
@@ -71,7 +82,17 @@ _SUPPOSES = re.compile(
 _USAGE = re.compile(r"\s{0,16}(?:usage: |--?[a-zA-Z][\w-]{0,60}(?:[ ,=\[]|$)|\+{1,4} (?!.{0,200}(?:not found|No such)))")
 _DUMP = re.compile(r"(?:Namespace\(|[Aa]rguments?[:=] ?[({]|[Cc]onfig(?:uration)?[:=] ?[({]|args: )")
 _CAN_BE_IGNORED = re.compile(r"(?:can|may|should) be (?:safely )?ignored|safe to ignore|ignor(?:e this|ing this)")
-_QUIET_LEVEL = re.compile(r"^.{0,60}?(?:\b(?:DEBUG|INFO)\b|\[(?:info|debug)\])")
+_MILD = re.compile(
+    r"^.{0,120}?(?<!NCCL )(?:\b(?:DEBUG|INFO|WARN|WARNING|[Ww]arning|NOTICE)\b|\[[IWD]\])"
+    r"(?!.{0,120}\b(?:ERROR|FATAL|CRITICAL)\b)|^[IW]\d{4} \d\d:|[Rr]etrying|[Ww]ill (?:be )?retr|[Tt]rying again|[Rr]econnecting|\b[Rr]etry \d{1,4}/\d"
+)
+_DOES_WITHOUT = re.compile(r"[Ff]all(?:ing|s)? ?back|[Uu]sing (?:the )?defaults?\b|[Ff]or (?:the )?(?:best|better|optimal) performance|[Ss]kipping (?:import|optional)")
+
+_AGAIN = re.compile(
+    r"[Rr]etrying|[Tt]rying (?:again|to resume)|[Rr]estarting|[Aa]ttempt \d{1,4} (?:of|failed)|[Ww]ill (?:be )?re(?:try|start)|重试|重启"
+)
+_INFORMS = re.compile(r"^.{0,100}?\b(?:INFO|DEBUG)\b")
+_FETCHES = ("network.", "download.", "auth.")
 
 _STEP = re.compile(
     r"\b([Ss]tep|[Gg]lobal[_ ][Ss]tep|[Ii]ter(?:ation)?s?|[Ee]poch|[Bb]atch|[Ee]pisode|[Uu]pdates?)"
@@ -120,7 +141,9 @@ def supposed(text: str, start: int) -> bool:
     before = text[max(0, start - 240) : start]
     if _SUPPOSES.search(before) or _USAGE.match(text):
         return True
-    return bool(_DUMP.search(before)) or bool(_CAN_BE_IGNORED.search(text))
+    if _CAN_BE_IGNORED.search(text) or _DOES_WITHOUT.search(text):
+        return True
+    return bool(_DUMP.search(before))
 
 
 def quote(line: Line) -> Quote:
@@ -155,6 +178,7 @@ class _Pickings:
         self._silenced: set[int] = set()
         self._loose: list[int] = []
         self._plain: list[int] = []
+        self._spoken: dict[int, tuple[Quote, ...]] = {}
 
     def line(self, at: int, line: Line, candidates: Candidates | None) -> None:
         """Holds one line against the signatures."""
@@ -165,11 +189,12 @@ class _Pickings:
             self._silenced.add(at)
             self._sign(quiet, line)
             return
+        mild = bool(hits) and _MILD.search(line.text) is not None
         for hit in hits:
-            self._add(at, line, hit.entry)
+            self._add(at, line, hit.entry, mild)
         if hits or at in self._owner:
             return
-        if ("rror" in line.text or "xception" in line.text) and tracebacks.raised(line.text):
+        if ("rror" in line.text or "xception" in line.text) and _stands_alone(line.text):
             self._loose.append(at)
         else:
             self._plain.append(at)
@@ -183,33 +208,72 @@ class _Pickings:
         told = [event for link in chain.links if (event := self._told(number, chain, link, known))]
         everything = sorted([*known, *told], key=lambda event: (_ORDER[event.weight], event.at))
         if everything:
-            best = everything[0]
+            best = _refined(everything)
             others = [event.sign.cause for event in everything[1:] if event.sign.cause != best.sign.cause]
             also = tuple(dict.fromkeys([*best.also, *others]))
             self._keep(best._replace(last=max(best.last, chain.last), also=also))
-            for event in everything[1:]:
-                if event.sign.cause == best.sign.cause and event.sign.entry != best.sign.entry:
-                    self._signs.append(event.sign)
+            same = [event.sign.evidence for event in everything if event.sign.cause == best.sign.cause]
+            last = quote(self._lines[chain.links[-1].at])
+            self._spoken[number] = tuple(dict.fromkeys([*same[:3], last]))
 
     def loose_exceptions(self) -> None:
         """Exception lines that stand alone: the block before them was cut off or printed elsewhere."""
         for at in self._loose:
-            found = tracebacks.raised(self._lines[at].text)
+            found = _stands_alone(self._lines[at].text)
             if found is not None:
                 event = self._told(-1, None, Raised(at, found[0], found[1], ()), [])
                 if event is not None:
                     self._keep(event)
 
     def result(self) -> Scan:
-        events = [event for found in self._found.values() for event in found]
+        events = [event for found in self._found.values() for event in self._looping(found)]
         for held in self._of_chain.values():
             events.extend(held)
+        events = self._survived(events)
         events.sort(key=lambda event: (event.at, _ORDER[event.weight]))
-        return Scan(events, self._signs, self._traces.chains, self._plain)
+        return Scan(events, self._signs, self._plain, self._spoken)
 
-    def _add(self, at: int, line: Line, entry: Entry) -> None:
+    def _looping(self, found: Sequence[Event]) -> Sequence[Event]:
+        """The same failed fetch again and again is a loop around it, not an end."""
+        times = sum(event.count for event in found)
+        if times < LOOP_TIMES or not all(event.chain < 0 and event.sign.cause.startswith(_FETCHES) for event in found):
+            return found
+        return [_softened(event) for event in found]
+
+    def _survived(self, events: Sequence[Event]) -> list[Event]:
+        """Events after which the log says that it tries again; when it restarted for the same each time: a crash loop."""
+        shown = [at for at, line in enumerate(self._lines) if _AGAIN.search(line.text)]
+        inform = [at for at in self._plain if _INFORMS.search(self._lines[at].text)]
+        kept: list[Event] = []
+        crashed: dict[str, int] = {}
+        for event in events:
+            if event.weight in (Weight.root, Weight.exception, Weight.symptom):
+                tries = [at for at in shown if event.last < at <= event.last + AGAIN_LINES]
+                if tries and any("estart" in self._lines[at].text for at in tries):
+                    crashed[event.sign.entry] = crashed.get(event.sign.entry, 0) + event.count
+                logged = event.chain < 0 and _LOGGED.search(self._lines[event.at].text)
+                talks_on = logged and sum(at > event.last for at in inform) >= TALKS_ON_LINES
+                if tries or talks_on or self._unretrieved(event):
+                    event = _softened(event)
+            kept.append(event)
+        return [self._as_crash_loop(event) if crashed.get(event.sign.entry, 0) >= RISES_OUTLIVED else event for event in kept]
+
+    def _unretrieved(self, event: Event) -> bool:
+        return event.chain >= 0 and self._traces.chains[event.chain].survived
+
+    def _as_crash_loop(self, event: Event) -> Event:
+        layer = self._signatures.causes["crash.loop"]
+        update = {"cause": "crash.loop", "owner": layer.owner, "retryable": layer.retryable, "advice": layer.advice}
+        return event._replace(sign=event.sign.model_copy(update=update), also=(event.sign.cause, *event.also))
+
+    def _add(self, at: int, line: Line, entry: Entry, mild: bool) -> None:
+        """mild: the line is below error level or announces another try, so the process lives on."""
         owner = self._owner.get(at, -1)
-        event = Event(at, at, weigh(entry), _sign(entry, line), entry.also, entry.fatal, owner)
+        weight = weigh(entry)
+        fatal = entry.fatal
+        if mild and weight is Weight.root:
+            weight, fatal = Weight.likely, False
+        event = Event(at, at, weight, _sign(entry, line), entry.also, fatal, owner)
         self._sign(entry, line)
         if owner >= 0:
             self._of_chain.setdefault(owner, []).append(event)
@@ -229,7 +293,7 @@ class _Pickings:
 
     def _told(self, number: int, chain: Trace | None, link: Raised, known: Sequence[Event]) -> Event | None:
         """The event of one exception that no root signature explained."""
-        if link.name in _WRAPPERS or any(event.at == link.at for event in known):
+        if link.name in _WRAPPERS or any(event.at == link.at and event.weight is not Weight.likely for event in known):
             return None
         line = self._lines[link.at]
         kind = exceptions.classify(link.name, link.message, link.frames)
@@ -250,7 +314,9 @@ class _Pickings:
             weight = Weight.end
         elif link.name in _HANDLED and chain is not None and link is not chain.links[-1]:
             weight = Weight.end
-        if chain is not None and weight is Weight.exception:
+        if weight is Weight.exception and not link.name:
+            weight = Weight.end
+        elif chain is not None and weight is Weight.exception:
             weight = _unknown_weight(chain, link)
         return Event(link.at, link.at, weight, sign, kind.also, True, number)
 
@@ -265,6 +331,31 @@ _ORDER = {
     Weight.fact: 4,
     Weight.end: 5,
 }
+
+
+_LOGGED = re.compile(r"^.{0,120}?(?:\b(?:ERROR|CRITICAL|FATAL|[Ee]rror)\b|\])[\s:\]|>-]{1,12}")
+
+
+def _stands_alone(text: str) -> tuple[str, str] | None:
+    """(class, message) of an exception line, bare or after what a logger at error level puts before it."""
+    if (found := tracebacks.raised(text)) or _MILD.search(text):
+        return found
+    head = _LOGGED.match(text)
+    return tracebacks.raised(text[head.end() :]) if head else None
+
+
+def _softened(event: Event) -> Event:
+    return event._replace(weight=Weight.likely, fatal=False)
+
+
+def _refined(ordered: Sequence[Event]) -> Event:
+    """The first of a chain's events, or a narrower one: that the network failed, then that it was the proxy."""
+    best = ordered[0]
+    if best.sign.cause == "network.timeout":
+        for event in ordered[1:]:
+            if event.weight is best.weight and event.sign.cause in ("network.proxy", "network.dns", "network.rate_limited"):
+                return event
+    return best
 
 
 def _unknown_weight(chain: Trace, link: Raised) -> Weight:

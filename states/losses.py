@@ -1,8 +1,8 @@
 """The loss series and the other figures of a log: which key is the loss, what is not a number, what vanished.
 
 The training loss is chosen once per piece by how it is called, not by where it stands: `loss` before
-`total_loss` before component losses before validation losses. A loss that prints as NaN is kept as NaN; a loss
-that is missing from lines that used to carry it is counted as missing (finding 9).
+`total_loss` before component losses before validation losses. A loss that prints as NaN is kept as NaN; what
+is missing from lines that used to carry it is counted in `progress` (finding 9).
 
 Never: judge whether a loss is good; keep more than LOSS_POINTS_MAX points.
 """
@@ -14,13 +14,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from states.counters import Keyed, words
+from states.counters import Keyed
 from states.reading import LOSS_POINTS_MAX, Point
+from states.units import words
 
 METRICS_MAX = 48
 _EVAL_WORDS = frozenset("val valid validation eval evaluation test dev 验证 测试".split())
-_WHOLE_WORDS = frozenset("train training total lm batch avg average mean running current cur reduced overall 训练 总 平均".split())
-_SETTING_WORDS = frozenset("scale scaler weight weights coef coeff type best min max patience function fn reduction ratio".split())
+_WHOLE_WORDS = frozenset(
+    "train training total lm batch avg average mean running current cur reduced overall 训练 总 平均".split()
+)
+_SETTING_WORDS = frozenset(
+    "scale scaler weight weights coef coeff type best min max patience function fn reduction ratio".split()
+)
 _CJK_LOSS = re.compile(r"损失|误差")
 
 
@@ -109,4 +114,4 @@ def nan_run(values: Sequence[float]) -> int:
 
 
 def _has_loss(tokens: Sequence[str]) -> bool:
-    return any(token in ("loss", "losses") or token.endswith("loss") or _CJK_LOSS.search(token) for token in tokens)
+    return any(token.endswith(("loss", "losses")) or _CJK_LOSS.search(token) for token in tokens)

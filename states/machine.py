@@ -9,7 +9,6 @@ Never: keep state between steps; be asked for a job's truth (that is the snapsho
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -25,9 +24,6 @@ from states.intake import take_in
 from states.job import MACHINE_VERSION, TERMINAL, Job, State
 from states.table import TABLE, Row
 from states.timers import wake_at
-
-logging.getLogger("transitions").setLevel(logging.WARNING)  # a DEBUG line costs ten times a step (LAYOUT)
-
 
 class Moved(NamedTuple):
     """The job went from one state to another."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 NEEDLE_MIN = 3
-"""Shortest literal, in characters, that is worth looking for."""
+"""Shortest literal, in characters, that is worth looking for; two are enough in scripts of many characters."""
 
 WIDE_REPEAT_MAX = 400
 """Most characters that a repeat over `.` or a negated class may span."""
@@ -51,11 +51,16 @@ def _branches(op: str, arg: Any) -> list[_Tree]:
     return []
 
 
+def _worth(literal: str) -> int:
+    """How telling a literal is: its length, a character beyond Latin counting for two."""
+    return sum(2 if letter > "\u2e7f" else 1 for letter in literal)
+
+
 def _better(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     """The set whose weakest literal is longer: it sends fewer lines to the expression."""
     if not one or not other:
         return one or other
-    return one if min(map(len, one)) >= min(map(len, other)) else other
+    return one if min(map(_worth, one)) >= min(map(_worth, other)) else other
 
 
 def _required(tree: _Tree) -> frozenset[str]:
@@ -67,7 +72,7 @@ def _required(tree: _Tree) -> frozenset[str]:
         if kind == "LITERAL":
             run += chr(arg)
             continue
-        if len(run) >= NEEDLE_MIN:
+        if _worth(run) >= NEEDLE_MIN:
             best = _better(best, frozenset((run,)))
         run = ""
         if kind == "BRANCH":

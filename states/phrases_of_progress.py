@@ -13,58 +13,109 @@ SENTENCE_CHARS = 400
 """Characters of a line that are searched for a sentence; sentences stand near the start."""
 
 _WORK = (
-    r"(?:training|train|fitting|fit|fine-?tuning|finetuning|pre-?training|run|job|experiment|evaluation|eval|inference"
-    r"|prediction|optimi[sz]ation|simulation|conversion|script|program|process|pipeline|benchmark|generation|search"
-    r"|everything|all(?: \w+){0,2}|workflow|calculation|build|processing|download(?:ing)?)"
+    r"(?:training|train|fitting|fit|fine-?tuning|finetuning|pre-?training|run|job|experiment|evaluation|eval"
+    r"|inference|prediction|optimi[sz]ation|simulation|conversion|script|program|process|pipeline|benchmark"
+    r"|generation|search|everything|all(?: \w{1,20}){0,2}|workflow|calculation|build|processing"
+    r"|download(?:ing)?)"
 )
 _ENDED = r"(?:completed?|finished|done|ended|succeeded|successful(?:ly)?)"
 _FINISHED = re.compile(
-    rf"(?<![\w-]){_WORK} (?:(?:has|have|was|is|are|now|been|run|job|process|task|loop|phase)\s){{0,3}}{_ENDED}(?![\w-])"
-    rf"|(?<![\w-])(?:finished|completed|done(?: with)?|end of|successfully (?:finished|completed)) (?:the |all )?{_WORK}(?![\w-])"
-    r"|Trainer\.fit` stopped|[\"']?train_runtime[\"']?\s{0,20}[:=]|(?:reached|hit) (?:the )?max(?:imum)?[_ ](?:steps|epochs|iter\w*)"
-    r"|total (?:training|train|execution|run|wall)[ _-]?time\b|completed successfully|finished successfully|successfully completed"
-    r"|\brun_stop\b.{0,80}\bsuccess|final (?:result|test|validation|accuracy|metrics|model saved)|saved? (?:the )?final model"
-    r"|\b(?:exit(?:ed)?(?: with)?(?: code)?|ret(?:urn)?_?code)[ :=]{1,3}0\b|\d{1,6} passed(?:, \d{1,6} \w{1,12}){0,4} in [\d.]{1,10}s"
-    r"|JOB DONE|Normal termination|\bfinished!{1,5}|^\W{0,4}(?:all )?(?:done|finished|complete|completed)\W{0,4}$"
-    r"|download (?:completed?|finished)|(?:训练|任务|评估|推理|运行|全部|下载|处理)(?:已经?)?(?:全部|顺利)?(?:完成|结束|完毕)",
+    rf"(?<![\w-]){_WORK} (?:(?:has|have|was|is|are|now|been|run|job|process|task|loop|phase)\s){{0,3}}"
+    rf"{_ENDED}(?![\w-])"
+    r"|(?<![\w-])(?:finished|completed|done(?: with)?|end of|successfully (?:finished|completed))"
+    rf" (?:the |all )?{_WORK}(?![\w-])"
+    r"|Trainer\.fit` stopped|[\"']?train_runtime[\"']?\s{0,20}[:=]"
+    r"|(?:reached|hit) (?:the )?max(?:imum)?[_ ](?:steps|epochs|iter\w*)"
+    r"|total (?:training|train|execution|run|wall)[ _-]?time\b"
+    r"|completed successfully|finished successfully|successfully completed|\brun_stop\b.{0,80}\bsuccess"
+    r"|final (?:result|test|validation|accuracy|metrics|model saved)|saved? (?:the )?final model"
+    r"|\b(?:exit(?:ed)?(?: with)?(?: code)?|ret(?:urn)?_?code)[ :=]{1,3}0\b"
+    r"|\d{1,6} passed(?:, \d{1,6} \w{1,12}){0,4} in [\d.]{1,10}s|JOB DONE|Normal termination|\bfinished!{1,5}"
+    r"|^\W{0,4}(?:all )?(?:done|finished|complete|completed)\W{0,4}$|download (?:completed?|finished)"
+    r"|(?:训练|任务|评估|推理|运行|全部|下载|处理)(?:已经?)?(?:全部|顺利)?(?:完成|结束|完毕)",
     re.IGNORECASE,
 )
 _PART = re.compile(
-    r"(?:epoch|step|iter\w*|stage|task|batch|shard|fold|layer|chunk|worker|rank|phase|round|turn) ?[#:]? ?\d[\d./]{0,12}[^.]{0,24}"
-    r"(?:done|finished|completed?)|(?:not|never|when|until|once|after|before|if|will be|unless|to be|isn't|wasn't) (?:\w+ ){0,3}"
-    r"(?:training|finished|completed?|done)|(?:did|has|have|was|is) not|loading|epoch (?:time|done)|warm-?up|compil|init|sanity|未完成|尚未",
+    r"(?:epoch|step|iter\w*|stage|task|batch|shard|fold|layer|chunk|worker|rank|phase|round|turn) ?[#:]? ?"
+    r"\d[\d./]{0,12}[^.]{0,24}(?:done|finished|completed?)"
+    r"|(?:not|never|when|until|once|after|before|if|will be|unless|to be|isn't|wasn't) (?:\w{1,20} ){0,3}"
+    r"(?:training|finished|completed?|done)"
+    r"|(?:did|has|have|was|is) not|loading|epoch (?:time|done)|warm-?up|compil|init|sanity|未完成|尚未",
     re.IGNORECASE,
 )
+_GAP = r"(?:\w{1,20} ){0,4}"
 _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
-        ("saving checkpoint", r"(?<![\w-])(?:saving|saved|writing|wrote|save) (?:\w+ ){0,4}(?:checkpoint|ckpt|model|state|weights|optimizer)|checkpoint(?:s)? (?:is |are )?(?:being )?sav|async checkpoint|保存(?:模型|检查点|权重)"),
-        ("resuming", r"(?<![\w-])(?:resum(?:e|ed|ing)|restor(?:e|ed|ing)) (?:\w+ ){0,3}(?:from|training|checkpoint)|恢复训练|断点续训"),
-        ("evaluating", r"\*{3,} ?running (?:evaluation|prediction)|(?<![\w-])(?:start(?:ing)?|running|begin) (?:\w+ ){0,2}(?:evaluation|validation|inference|prediction)|(?<![\w-])evaluating\b|validating\b|开始(?:评估|验证|推理)"),
-        ("training", r"\*{3,} ?running training|(?<![\w-])(?:start(?:ing)?|begin(?:ning)?|started) (?:the )?train|training (?:has )?start|开始训练"),
-        ("loading model", r"(?<![\w-])load(?:ing)? (?:\w+ ){0,4}(?:model|weights|safetensors|shards)|loading checkpoint|model (?:weights )?load|加载(?:模型|权重)"),
-        ("loading data", r"(?<![\w-])(?:load(?:ing)?|read(?:ing)?|preload(?:ing)?|prepar(?:e|ing)|build(?:ing)?) (?:the )?(?:\w+ ){0,4}(?:data|dataset|datasets|corpus|dataloader|index)\b|加载数据|读取数据|数据加载"),
+        (
+            "saving checkpoint",
+            rf"(?<![\w-])(?:saving|saved|writing|wrote|save) {_GAP}"
+            r"(?:checkpoint|ckpt|model|state|weights|optimizer)"
+            r"|checkpoints? (?:is |are )?(?:being )?sav|async checkpoint|保存(?:模型|检查点|权重)",
+        ),
+        (
+            "resuming",
+            rf"(?<![\w-])(?:resum|restor)(?:e|ed|ing) {_GAP}(?:from|training|checkpoint)|恢复训练|断点续训",
+        ),
+        (
+            "evaluating",
+            r"\*{3,8} ?running (?:evaluation|prediction)|(?<![\w-])evaluating\b|validating\b"
+            r"|(?<![\w-])(?:start(?:ing)?|running|begin) (?:\w{1,20} ){0,2}"
+            r"(?:evaluation|validation|inference|prediction)|开始(?:评估|验证|推理)",
+        ),
+        (
+            "training",
+            r"\*{3,8} ?running training|training (?:has )?start|开始训练"
+            r"|(?<![\w-])(?:start(?:ing)?|begin(?:ning)?|started) (?:the )?train",
+        ),
+        (
+            "loading model",
+            rf"(?<![\w-])load(?:ing)? {_GAP}(?:model|weights|safetensors|shards)|loading checkpoint"
+            r"|model (?:weights )?load|加载(?:模型|权重)",
+        ),
+        (
+            "loading data",
+            r"(?<![\w-])(?:load(?:ing)?|read(?:ing)?|preload(?:ing)?|prepar(?:e|ing)|build(?:ing)?) (?:the )?"
+            rf"{_GAP}"
+            r"(?:data|dataset|datasets|corpus|dataloader|index)\b|加载数据|读取数据|数据加载",
+        ),
         ("tokenizing", r"(?<![\w-])(?:tokeniz|preprocess)ing\b|running tokenizer|分词|预处理"),
-        ("compiling", r"(?<![\w-])(?:compil(?:e|ing)|jit|building (?:wheel|extension|cuda)|torch\.compile|captur(?:e|ing) (?:cuda )?graph|tracing|xla)\b|编译"),
+        (
+            "compiling",
+            r"(?<![\w-])(?:compil(?:e|ing)|jit|building (?:wheel|extension|cuda)|torch\.compile|tracing)\b"
+            r"|captur(?:e|ing) (?:cuda )?graph|\bxla\b|编译",
+        ),
         ("downloading", r"(?<![\w-])(?:downloading|fetching|cloning|pulling)\b|正在下载|开始下载"),
         ("installing", r"(?<![\w-])(?:collecting|installing|processing triggers|setting up)\b \S|正在安装"),
-        ("waiting for peers", r"waiting for (?:\w+ ){0,4}(?:peers?|nodes?|workers?|ranks?|members|rendezvous)|rendezvous|barrier|is not ready yet|等待(?:其他|所有)?(?:节点|进程)"),
-        ("initializing", r"(?<![\w-])(?:initiali[sz](?:e|ing|ed)|init_process_group|setting up|launching|spawning|bootstrap)|nccl info|初始化"),
+        (
+            "waiting for peers",
+            rf"waiting for {_GAP}(?:peers?|nodes?|workers?|ranks?|members|rendezvous)|rendezvous|barrier"
+            r"|is not ready yet|等待(?:其他|所有)?(?:节点|进程)",
+        ),
+        (
+            "initializing",
+            r"(?<![\w-])(?:initiali[sz](?:e|ing|ed)|init_process_group|launching|spawning|bootstrap)"
+            r"|nccl info|初始化",
+        ),
         ("warming up", r"(?<![\w-])warm(?:ing)?[ -]?up\b|预热"),
-        ("serving", r"application startup complete|uvicorn running|server (?:is )?(?:started|ready|running)|listening on|ready to (?:roll|serve)"),
+        (
+            "serving",
+            r"application startup complete|uvicorn running|server (?:is )?(?:started|ready|running)"
+            r"|listening on",
+        ),
         ("uploading", r"(?<![\w-])uploading\b|正在上传"),
         ("cleaning up", r"(?<![\w-])(?:shutting down|cleaning up|destroy_process_group|tearing down)"),
     )
 )
 _OVERFLOW = re.compile(
-    r"overflow[! ].{0,60}skip|skip\w* step|overflow detected|gradient overflow|grad(?:ient)?s? (?:are|is) (?:nan|inf)|found (?:inf|nan)"
-    r"|number of skipped iterations:\s{0,6}[1-9]",
+    r"overflow[! ].{0,60}skip|skip\w* step|overflow detected|gradient overflow|found (?:inf|nan)"
+    r"|grad(?:ient)?s? (?:are|is) (?:nan|inf)|number of skipped iterations:\s{0,6}[1-9]",
     re.IGNORECASE,
 )
+_SPEED = r"(?:tok(?:en)?s?/s|req(?:uest)?s?/s|samples/s|images/s)"
 _THROUGHPUT = re.compile(
-    r"(?:throughput|tok(?:en)?s?/s(?:ec)?|tokens[_ ]per[_ ]sec\w*|req(?:uest)?s?/s|qps|rps|samples/s|images/s)"
-    r"[^\d\n]{0,24}(?P<after>\d{1,12}(?:\.\d{1,6})?)"
-    r"|(?P<before>\d{1,12}(?:\.\d{1,6})?) ?(?:tok(?:en)?s?/s|req(?:uest)?s?/s|samples/s|images/s)",
+    rf"(?:throughput|{_SPEED}|tokens[_ ]per[_ ]sec\w{{0,4}}|qps|rps)[^\d\n]{{0,24}}"
+    rf"(?P<after>\d{{1,12}}(?:\.\d{{1,6}})?)|(?P<before>\d{{1,12}}(?:\.\d{{1,6}})?) ?{_SPEED}",
     re.IGNORECASE,
 )
 _SERVED = re.compile(r"\"? (?:HTTP/\d(?:\.\d)?\"?:? )\"?2\d\d\b|\b200 OK\b")
@@ -75,8 +126,7 @@ _SPINNER = re.compile(r"[-\\|/\u2800-\u28ff◐◓◑◒]+")
 def finished(text: str) -> bool:
     """Whether the line says that the whole work is complete."""
     near = text[:SENTENCE_CHARS]
-    found = _FINISHED.search(near)
-    return found is not None and _PART.search(near) is None
+    return _FINISHED.search(near) is not None and _PART.search(near) is None
 
 
 def phase(text: str) -> str:

@@ -67,6 +67,8 @@ class Policy(Frozen):
     """A question's deadline; then its default is carried out (G2)."""
     answer_s_no_submit: float = Field(default=24 * 3600.0, gt=0)
     """Deadline of the questions whose default is not to submit: nothing runs meanwhile, so there is time."""
+    answer_s_queue: float = Field(default=900.0, gt=0)
+    """Deadline of the capacity question: its default is to queue, and a place in the queue is lost by waiting."""
     unreachable_report_s: float = Field(default=1800.0, gt=0)
     unreachable_ask_s: float = Field(default=6 * 3600.0, gt=0)
     unreachable_poll_s_max: float = Field(default=600.0, gt=0)

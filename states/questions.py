@@ -9,6 +9,7 @@ Never: ask for a credential (B6); offer an option that no act stands behind.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -57,7 +58,7 @@ class Template(NamedTuple):
     zh: str
     options: tuple[Option, ...]
     default: str
-    deadline: Literal["answer_s", "answer_s_no_submit"]
+    deadline: Literal["answer_s", "answer_s_no_submit", "answer_s_queue"]
 
 
 class Status(StrEnum):
@@ -172,7 +173,7 @@ QUESTIONS: Mapping[str, Template] = {
             _GIVE_UP,
         ),
         "wait",
-        "answer_s",
+        "answer_s_queue",
     ),
     "looks-off": Template(
         "E9",
@@ -349,25 +350,28 @@ def understand(question: Question, reply: str) -> Choice | NotAnAnswer:
 def _after(text: str, key: str, number: str) -> str | None:
     """What follows the option's key or number in the reply; None when it does not start with either."""
     for head in (key, number):
-        if text.lower() == head:
-            return ""
-        for sign in (" ", "=", ":", ": ", " = "):
-            if text.lower().startswith(head + sign):
-                return text[len(head + sign) :].strip()
+        found = re.fullmatch(rf"{re.escape(head)}(?:\s*[=:]\s*|\s+|$)(.*)", text, re.IGNORECASE | re.DOTALL | re.ASCII)
+        if found:
+            return found[1]
     return None
 
 
 def _looks_like_value(option: Option, text: str) -> bool:
     """Free text is taken for a value only when it has the value's shape; words of a sentence have not."""
     if option.value == "gpu":
-        return text.isdigit()
+        return _is_count(text)
     return " " not in text and any(sign in text for sign in "/:.")
 
 
 def _checked(option: Option, value: str) -> Choice | NotAnAnswer:
-    if option.value == "gpu" and not (value.isdigit() and int(value) >= 0):
+    if option.value == "gpu" and not _is_count(value):
         return NotAnAnswer(f"option {option.key!r} needs a whole number of GPUs, not {value!r}")
     return Choice(option, value)
+
+
+def _is_count(text: str) -> bool:
+    """ASCII digits alone: other scripts' digits are digits to Python and no number to `int`."""
+    return text.isascii() and text.isdigit()
 
 
 class _Facts(dict[str, str]):

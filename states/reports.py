@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from states.closing import OWN, standing_checks
+from states.closing import OWN, has_cause, standing_checks
 from states.closing import next_action as next_action
 from states.closing import outcome_line as outcome_line
 from states.job import Job, State
@@ -200,8 +200,8 @@ def stopping(job: Job, at: datetime) -> str:
     """A stop is under way: who decided it, why, by which rule (A2, E6-E8)."""
     order = job.stop
     reason = plain(order.reason) if order else ""
-    own = order is None or order.by in {"", OWN}
-    by = tell(job, "own_judgment") if own or order is None else plain(order.by)
+    own = order is not None and order.by == OWN
+    by = tell(job, "own_judgment") if own else (plain(order.by) if order else "") or tell(job, "its_owner")
     return text(
         tell(job, "stopping", reason=reason or tell(job, "stop_no_reason")),
         row(job, "by", with_rules(by, order.rule if order else "")),
@@ -293,10 +293,9 @@ def withdrawn(job: Job, question: Question, why: str) -> str:
 
 def wrap_up(job: Job, at: datetime) -> str:
     """The end of the run: outcome first, next safe action last, what supports both between (F1-F5, F7)."""
-    failed = job.state is not State.succeeded
     return text(
         _first_line(job),
-        *(cause_rows(job) if failed else ()),
+        *(cause_rows(job) if has_cause(job) else ()),
         *artifact_rows(job),
         row(job, "missing", listed(job, job.collected.missing)),
         *timeline_rows(job),

@@ -185,11 +185,9 @@ def progress_rows(job: Job, at: datetime) -> list[str]:
 
 
 def facts_of(job: Job, at: datetime) -> list[str]:
-    """How far the work is, as the log shows it: count, time left, loss, rate, the log's own time, milestone."""
+    """How far the work is, as the log shows it: count, time left, loss, rate, the log's own ETA, age."""
     track = job.track
     facts = [count_of(track.main)] if track.main else []
-    if track.phase:
-        facts.append(tell(job, "at_phase", phase=plain(track.phase, 60)))
     # The times left were true at the look they come from.
     gone_s = since(track.looked_at, at) if track.looked_at else 0
     if track.eta_s is not None and not job.is_terminal:
@@ -203,6 +201,8 @@ def facts_of(job: Job, at: datetime) -> list[str]:
         facts.append(rate(track.rate_per_s, unit_of(track.main), job.language))
     if track.log_eta_s is not None and not job.is_terminal:
         facts.append(tell(job, "log_left", time=time_of(job, track.log_eta_s - gone_s)))
+    if track.phase:
+        facts.append(tell(job, "at_phase", phase=plain(track.phase, 60)))
     return facts + _ages(job, at)
 
 

@@ -1,19 +1,22 @@
 """What the readings of many lines become: one series per counter, with segments, ranks and recency.
 
-A counter that falls starts a new segment (resume, second run, next epoch's inner bar); small falls are ranks out
-of step and are none (finding 7: falls that are fine). A goal that moves was a counter after all.
+A counter that falls starts a new segment (resume, second run, next epoch's inner bar); small falls are ranks
+out of step and are none (finding 7: falls that are fine). A goal that moves was a counter after all.
 
 Never: keep more than `VALUES_MAX` values of a series.
 """
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from states.counters import Kind, Reading
+from states.bars import Kind, Reading
 from states.reading import Counter
+from states.units import Context
 
 VALUES_MAX = 512
 RISES_MIN = 3
@@ -27,7 +30,7 @@ class Series:
     name: str
     kind: Kind
     unit: str
-    context: str = ""
+    context: Context = ""
     total: float | None = None
     value: float = 0.0
     first: float = 0.0
@@ -68,7 +71,9 @@ class Series:
 
     def counter(self) -> Counter:
         """The series as the counter it stands for at its end."""
-        return Counter(name=self.name, value=self.value, total=self.total, unit=self.unit, line=self.moved_line)
+        return Counter(
+            name=self.name, value=self.value, total=self.total, unit=self.unit, line=self.moved_line
+        )
 
     def spacing(self) -> float:
         """Lines between two readings, on average."""
@@ -105,11 +110,21 @@ def is_real(series: Series) -> bool:
     if series.kind == "countdown":
         return series.rises >= 1
     if series.kind == "word":
-        needed = 1 if series.unit else RISES_MIN
-        return series.rises >= needed and series.segments <= max(1, series.rises // 4)
+        if not series.unit and not is_regular(series):
+            return False
+        return series.rises >= 1 and series.segments <= max(1, series.rises // 4)
     if series.kind == "bare":
-        return series.rises >= RISES_MIN and series.segments == 0 and series.seen <= 2 * series.rises + 2
+        return is_regular(series) and series.segments == 0 and series.seen <= 2 * series.rises + 2
     return True
+
+
+def is_regular(series: Series) -> bool:
+    """Whether a number rises by the same amount most of the time, as counters do and process ids do not."""
+    if series.rises < RISES_MIN:
+        return False
+    values = [value for value, _ in series.moves]
+    gains = [after - before for before, after in pairwise(values) if after > before]
+    return 2 * Tally(gains).most_common(1)[0][1] >= len(gains)
 
 
 def totals(series: Iterable[Series]) -> dict[str, float]:
@@ -127,7 +142,8 @@ def totals(series: Iterable[Series]) -> dict[str, float]:
 def with_total(series: Series, goals: dict[str, float]) -> None:
     """Gives a counter without a total the goal of its unit, where the value can still belong to it."""
     goal = goals.get(series.unit)
-    if series.total is None and (series.kind in ("unit", "quota") or series.unit == "KiB") and goal is not None and series.value <= goal * 1.1:
+    fitting = series.kind in ("unit", "quota") or series.unit == "KiB"
+    if fitting and series.total is None and goal is not None and series.value <= goal * 1.1:
         series.total = goal
 
 

@@ -59,7 +59,7 @@ def curve(values: Sequence[float], width: int, height: int, *, ascii_only: bool 
 
 
 def binned(values: Sequence[float], width: int) -> list[float]:
-    """At most `width` values: the mean of the finite ones in each stretch of the series, NaN if there are none."""
+    """At most `width` values: the mean of the finite ones of each stretch, NaN where there are none."""
     count = min(width, len(values))
     if count < 1:
         return []

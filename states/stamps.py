@@ -1,7 +1,7 @@
-"""Time as logs write it: stamps on lines (for differences only) and durations (`1:12:40`, `2 days, 3:20:05`).
+"""Time as logs write it: stamps on lines (for differences only), durations (`1:12:40`, `2 days, 3:20:05`).
 
-A log's clock has no zone and often no year, sometimes no date, so only differences between two stamps of one log
-are ever used. Time-only clocks are unwrapped at midnight.
+A log's clock has no zone and often no year, sometimes no date, so only differences between two stamps of one
+log are ever used. Time-only clocks are unwrapped at midnight.
 
 Never: compare a log's clock with any other clock; guess a zone.
 """
@@ -22,7 +22,8 @@ _DATED = re.compile(
     r"(?<![\d.])(?:(?P<y>(?:19|20)\d\d)[-/.](?P<mo>[01]?\d)[-/.](?P<d>[0-3]?\d)[T \t]{1,2}"
     r"|(?P<p>[0-3]?\d)[-/](?P<q>[0-3]?\d)(?:[-/](?:\d{4}|\d\d))?[ T]"
     r"|[IWEF](?P<gm>[01]\d)(?P<gd>[0-3]\d) {1,2}"
-    r"|(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) {1,2}(?P<md>[0-3]?\d),? {1,2}(?:20\d\d )?)" + _TIME
+    r"|(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r" {1,2}(?P<md>[0-3]?\d),? {1,2}(?:20\d\d )?)" + _TIME
 )
 _TIME_ONLY = re.compile(r"[^\w]{0,3}" + _TIME)
 _UNIX = re.compile(r"(?<![\d.])(?:(?P<ms>1[4-9]\d{11})|(?P<sec>1[4-9]\d{8}\.\d{1,6}))(?![\d.])")
@@ -32,7 +33,8 @@ _NUMBER = r"\d{1,9}(?:\.\d{1,6})?"
 DURATION = (
     r"(?:\d{1,5} ?(?:days?|d|天)[, ]{0,3})?\d{1,6}:\d\d(?::\d\d)?(?:\.\d{1,6})?"
     rf"|{_NUMBER} ?(?:days?|d|天)(?:[, ]{{0,2}}{_NUMBER} ?(?:hours?|hrs?|h|小时))?"
-    rf"(?:[, ]{{0,2}}{_NUMBER} ?(?:minutes?|mins?|m|分钟?))?(?:[, ]{{0,2}}{_NUMBER} ?(?:seconds?|secs?|s|秒))?(?![A-Za-z])"
+    rf"(?:[, ]{{0,2}}{_NUMBER} ?(?:minutes?|mins?|m|分钟?))?"
+    rf"(?:[, ]{{0,2}}{_NUMBER} ?(?:seconds?|secs?|s|秒))?(?![A-Za-z])"
     rf"|{_NUMBER} ?(?:hours?|hrs?|h|小时)(?:[, ]{{0,2}}{_NUMBER} ?(?:minutes?|mins?|m|分钟?))?"
     rf"(?:[, ]{{0,2}}{_NUMBER} ?(?:seconds?|secs?|s|秒))?(?![A-Za-z])"
     rf"|{_NUMBER} ?(?:minutes?|mins?|m|分钟?)(?:[, ]{{0,2}}{_NUMBER} ?(?:seconds?|secs?|s|秒))?(?![A-Za-z])"

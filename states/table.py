@@ -160,7 +160,7 @@ TABLE: tuple[Row, ...] = (
     row("wake_due", (running, blocked), stopping, when.the_wall_clock_condition_is_met, do.stop_by_condition, "E8"),
 
     # --- blocked: an answer resumes at once, a deadline carries out the safe default ---------------------------
-    row("answered", blocked, STAY, when.the_answer_is_not_valid, do.stay, "G4"),
+    row("answered", blocked, STAY, when.the_answer_is_not_valid, do.refuse_answer, "G4"),
     row("wake_due", blocked, STAY, when.a_look_up_is_due, do.look_up, "I1"),
     row("wake_due", blocked, STAY, when.no_answer_is_due, do.stay, "G2"),
     row(DECIDED, blocked, not_submitted, when.it_says_give_up_before_the_submit, do.end_unsubmitted, "G2 G7"),

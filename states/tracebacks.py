@@ -27,12 +27,14 @@ _HEAD = "Traceback (most recent call last)"
 _DURING = "During handling of the above exception"
 _DIRECT = "The above exception was the direct cause"
 _FRAME = re.compile(r"""\s{0,80}File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,120}))?""")
+_LOGGED_FRAME = re.compile(r"""\S.{0,100}?(?=  File "[^"]{1,400}", line \d)""")
 _RAISED = re.compile(r"((?:\w{1,80}\.){0,8}[A-Za-z_]\w{1,80})(?:\((\w{1,80})\))?(?::(?:\s(.*))?|\s*)$")
-_CLASS_ENDS = ("Error", "Exception", "Interrupt", "Exit", "Warning", "Timeout", "Failure", "Failed", "Expired", "Group")
+_CLASS_ENDS = ("Error", "Exception", "Interrupt", "Exit", "Warning", "Timeout", "Failure", "Failed", "Expired", "Group", "Disconnected")
 _BOX = "│╭╰┃❱╮╯"
 _GROUP_RAIL = re.compile(r"\s{0,40}(?:\| ?){1,8}")
 _GROUP_FORK = re.compile(r"\s{0,40}\+-[+-]")
 _IGNORED = ("Exception ignored in", "--- Logging error ---", "Exception ignored on")
+_UNRETRIEVED = "exception was never retrieved"
 _QUIET = re.compile(r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b")
 
 
@@ -51,13 +53,17 @@ class Raised(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """One chain of exceptions. `first`..`last` are positions; `quiet`: printed as ignored or below error level."""
+    """One chain of exceptions. `first`..`last` are positions.
+
+    quiet: printed as ignored or below error level. survived: of a task whose loop goes on without it (asyncio).
+    """
 
     first: int
     last: int
     rank: str
     links: tuple[Raised, ...]
     quiet: bool = False
+    survived: bool = False
 
 
 class Tracebacks(NamedTuple):
@@ -108,10 +114,10 @@ class _Reader:
         self._inside: Literal["", "block", "headless"] = ""
         self._how: How = ""
         self._since = 0
-        self._quiet = self._group = False
+        self._quiet = self._group = self._alone = False
+        self._told: list[str] = []
         self._prefix: re.Pattern[str] | None = None
         self._candidate: tuple[int, str] | None = None
-        self._before = ""
 
     def feed(self, at: int, text: str, after: str) -> None:
         """Takes the next non-blank line; `after` is the one that follows it in this stream."""
@@ -122,9 +128,12 @@ class _Reader:
             self._within(at, body, self._body(after))
         elif _FRAME.match(body) and not body.startswith("File"):
             self._headless(at, body)
+        elif (logged := _LOGGED_FRAME.match(text)) and not self._links:
+            self._headless(at, text[logged.end() :])
+            self._prefix = _shape(logged[0])
         elif self._links:
             self._between(at, body)
-        self._before = text
+        self._told = [*self._told[-1:], text]
 
     def finish(self) -> Iterator[Trace]:
         """What the stream held. A block whose exception line never came is left out."""
@@ -141,10 +150,13 @@ class _Reader:
 
     def _begin(self, at: int, text: str) -> None:
         prefix = text[: text.index(_HEAD)]
+        if self._links and self._links[-1].message.startswith("Caught "):
+            self._how = self._how or "cause"
         if not (self._links and self._how):
             self._close()
             self._first = at
-            self._quiet = self._before.startswith(_IGNORED) or bool(_QUIET.search(prefix))
+            self._quiet = any(text.startswith(_IGNORED) for text in self._told[-1:]) or bool(_QUIET.search(prefix))
+            self._alone = any(_UNRETRIEVED in text for text in self._told)
             self._group = "Exception Group" in prefix
         if not self._group:
             self._prefix = _shape(prefix)
@@ -168,7 +180,7 @@ class _Reader:
             if raised(body):
                 self._candidate = (at, body)
             self.code.add(at)
-        elif (found := _exception(body)) and (self._inside == "block" or raised(body)):
+        elif (found := _exception(body)) and (self._inside == "block" or "." in body.partition(":")[0] or raised(body)):
             self._raise(at, *found)
         elif _FRAME.match(after) or after[:4] == "    ":
             self.code.add(at)
@@ -185,6 +197,8 @@ class _Reader:
         self._inside = ""
 
     def _raise(self, at: int, name: str, message: str) -> None:
+        if self._links and not self._inside:
+            self._frames = []
         self._links.append(Raised(at, name, message, tuple(self._frames), self._how))
         self._last, self._inside, self._how, self._since = at, "", "", 0
 
@@ -196,6 +210,8 @@ class _Reader:
             self._how = "cause"
         elif self._group and _GROUP_FORK.match(body):
             self._how = "group"
+        elif self._how and (found := raised(body)):
+            self._raise(at, *found)
         elif body[:1].isspace() and self._since < MESSAGE_LINES_MAX and not self._how:
             self._last = at
             self._since += 1
@@ -206,10 +222,10 @@ class _Reader:
 
     def _close(self) -> None:
         if self._links:
-            trace = Trace(self._first, self._last, self.rank, tuple(self._links), self._quiet)
+            trace = Trace(self._first, self._last, self.rank, tuple(self._links), self._quiet, self._alone)
             self._done.append(trace)
         self._links, self._how, self._since = [], "", 0
-        self._quiet = self._group = False
+        self._quiet = self._group = self._alone = False
         self._prefix = None
 
 

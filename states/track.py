@@ -1,7 +1,8 @@
 """What all looks at one attempt's log have taught: folds one `Progress` after another into a `Track`.
 
-A milestone is a counter above its best within its segment, a main counter that started again, or a new phase
-sentence (E5: milestones, not output). The cadence is learnt per phase from the times between milestones (E4, E6).
+A milestone is a counter above its best within its segment, a main counter that started again, or a new
+phase sentence (E5: milestones, not output). The cadence is learnt per phase from the times between
+milestones (E4, E6).
 
 Never: read a clock (times come in), judge (that is `verdict`), grow beyond the bounds given here.
 """
@@ -90,10 +91,10 @@ def moved(before: Track, now: Progress) -> tuple[Counter, ...]:
 
 
 def joined(old: Sequence[Point], new: Sequence[Point], *, ordinal: bool = False) -> tuple[Point, ...]:
-    """A series with the points behind it that it did not have yet, thinned to LOSS_POINTS_MAX; the newest stays.
+    """A series with the points it did not have yet behind it, thinned to LOSS_POINTS_MAX; the newest stays.
 
-    Two looks at a log overlap: what follows the last point already known is new. ordinal: the steps only count
-    the points of one piece, so points are told by value and numbered on.
+    Two looks at a log overlap: what follows the last point already known is new. ordinal: the steps only
+    count the points of one piece, so points are told by value and numbered on.
     """
     if not old or not new:
         return thinned([*old, *new])
@@ -163,7 +164,7 @@ def _gap(before: datetime | None, after: datetime) -> float | None:
 
 
 def _rate(before: Track, now: Progress, heard: datetime, fell: bool) -> tuple[float | None, float | None]:
-    """(main units per second, its relative spread). Between two looks beats the log's own figure: it has the pauses."""
+    """(main units per second, its relative spread). Between two looks it has the pauses in it: that goes first."""
     seen = _between_looks(before, now, heard)
     if seen is None and before.rate_per_s is None:
         seen = now.rate_per_s

@@ -20,7 +20,7 @@ from states.divergence import diverged
 from states.ending import ended
 from states.policy import Policy
 from states.progress import advance
-from states.reading import Digest, Line, Scene, Track, Verdict
+from states.reading import Diagnosis, Digest, Line, Scene, Track, Verdict
 from states.repeating import crash_loops, drags, loops
 from states.silence import quiet_phase, silent
 
@@ -30,8 +30,8 @@ _WORKING = frozenset({"evaluating", "serving", "saving checkpoint", "uploading"}
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
-ONCE_STUCK_S = 10.0
-"""A person who looks once is told of a suspicion this early; a watch waits `policy.stuck_s_min` before it asks."""
+ONCE = {"stuck_s_min": 10.0, "second_look_s": 0.0}
+"""A person who looks once is told of a suspicion at once; a watch looks twice and waits longer before it asks."""
 
 
 class Looked(NamedTuple):
@@ -75,8 +75,7 @@ def look(
     )
     at = before.looked_at or _EPOCH
     track = advance(before, seen.progress, at, fresh=seen.fresh, wrote_at=None, fingerprint=fingerprint)
-    soon = policy.model_copy(update={"stuck_s_min": min(policy.stuck_s_min, ONCE_STUCK_S)})
-    return Looked(seen, track, judge(track, seen, scene, soon))
+    return Looked(seen, track, judge(track, seen, scene, policy.model_copy(update=ONCE)))
 
 
 def _not_started(case: Case) -> Verdict | None:
@@ -90,16 +89,19 @@ def _not_started(case: Case) -> Verdict | None:
 
 
 def _died(case: Case) -> Verdict | None:
-    """A process ended because of it, and nothing went on after."""
-    if not case.diagnosis.fatal or case.milestone_line > case.evidence_line > 0:
+    """A process ended of its trouble. While the job runs it is failing, and hung when silence confirms it."""
+    if not case.died or not case.lasts:
         return None
     finished = case.progress.finished
     if finished is not None and finished.line > case.evidence_line:
         return None
-    name = "failing" if case.runs else "failed"
+    if case.runs and (confirmed := silent(case)) is not None and confirmed.provable:
+        return confirmed
     where = f" at {place(case)}" if place(case) else ""
     summary = f"A process ended{where}: {first_words(case)}"
-    return case.say(name, summary, "E3", *(("E9",) if case.runs else ("F1",)), topic="fatal")
+    if case.runs:
+        return case.say("failing", summary, "E3", "E9", topic="fatal")
+    return case.say("failed", summary, "E3", "F1", topic="fatal")
 
 
 def _done(case: Case) -> Verdict | None:
@@ -108,9 +110,10 @@ def _done(case: Case) -> Verdict | None:
     if finished is not None and not _goes_on_after(case, finished.line):
         where = f" Last: {place(case)}." if place(case) else ""
         summary = f"The log says that the work is complete: {finished.text[:140]}.{where}"
-        return case.say("succeeded", summary, "F1", "F4")
+        return case.say("succeeded", summary, "F1", "F4", diagnosis=Diagnosis())
     if case.scene.phase == "unknown" and _all_counted(case):
-        return case.say("succeeded", f"Every counter has reached its total: {place(case)}.", "E5", "F4")
+        summary = f"Every counter has reached its total: {place(case)}."
+        return case.say("succeeded", summary, "E5", "F4", diagnosis=Diagnosis())
     return None
 
 
@@ -121,7 +124,7 @@ def _goes_on_after(case: Case, line: int) -> bool:
 
 def _all_counted(case: Case) -> bool:
     main = case.main
-    if main is None or not main.unit or not case.works:
+    if main is None or not main.unit or not case.works or case.progress.phase_line > case.milestone_line:
         return False
     return all(complete(one) for one in (main, *case.progress.counters) if one.total is not None and one.line) and complete(main)
 
@@ -131,7 +134,8 @@ def _stuck(case: Case) -> Verdict | None:
     still_s, cadence_s, policy = case.still_s, case.cadence_s, case.policy
     if still_s is None or cadence_s is None or case.progress.throughput_only or case.scene.suspended:
         return None
-    limit_s = policy.hung_s if quiet_phase(case) else max(policy.stuck_s_min, policy.stuck_cadences * cadence_s)
+    calm = quiet_phase(case) or bool(case.progress.losses)
+    limit_s = max(policy.hung_s if calm else policy.stuck_s_min, policy.stuck_cadences * cadence_s)
     if still_s < limit_s or case.track.still_looks < 2:
         return None
     summary = f"Output flows, but no milestone came for {span(still_s)} where one came every {span(cadence_s)}."
@@ -139,11 +143,20 @@ def _stuck(case: Case) -> Verdict | None:
 
 
 def _starting(case: Case) -> Verdict | None:
-    """No counter of the work yet, and nothing that frightens."""
-    phase = case.progress.phase or "getting ready"
-    if case.works or case.progress.throughput_only or phase in _WORKING or not case.digest.lines_read:
+    """No counter of the work yet, and nothing that frightens. Beyond the time of a start-up that says too little."""
+    phase = case.progress.phase or ("getting ready" if case.digest.lines_read else "no output yet")
+    if case.works or case.progress.throughput_only or phase in _WORKING or _consequences_only(case):
         return None
-    return case.say("starting", f"Still starting: {phase}.", "E1")
+    if not case.digest.lines_read and not case.runs:
+        return None
+    if case.runs and not case.progress.phase and case.age_s >= case.policy.starting_ask_s:
+        return None
+    return case.say("starting", f"Still starting: {phase}.", "E1", diagnosis=Diagnosis())
+
+
+def _consequences_only(case: Case) -> bool:
+    """Processes were taken down, but what began it is not in this piece."""
+    return case.cause == "none" and any(sign.role in ("cascade", "confirmation") for sign in case.diagnosis.signs)
 
 
 def _moving(case: Case) -> Verdict | None:
@@ -154,14 +167,11 @@ def _moving(case: Case) -> Verdict | None:
     left = f", about {span(eta_s)} left" if eta_s else ""
     what = place(case) or (phase if phase in _WORKING else "a service that reports its throughput")
     end = " (complete)" if case.main is not None and complete(case.main) else ""
-    return case.say("progressing", f"Progressing: {what}{end}{left}.", "E5")
+    return case.say("progressing", f"Progressing: {what}{end}{left}.", "E5", diagnosis=Diagnosis())
 
 
 def _unsettled(case: Case) -> Verdict:
-    roles = {sign.role for sign in case.diagnosis.signs}
-    wants: tuple[Want, ...] = ("more_tail", "events", "model")
-    if "root" not in roles and not roles & {"cascade", "confirmation"}:
-        wants = ("head", "events", "model")
+    wants: tuple[Want, ...] = ("more_tail", "events", "model") if _consequences_only(case) else ("head", "events", "model")
     return case.say("unsettled", "The log says too little to judge.", "I3", topic="unclear", wants=wants)
 
 
@@ -169,12 +179,12 @@ _VIEWS: tuple[Callable[[Case], Verdict | None], ...] = (
     _not_started,
     ended,
     crash_loops,
+    loops,
     _died,
     diverged,
     silent,
     _done,
     drags,
-    loops,
     _stuck,
     _starting,
     _moving,

@@ -37,13 +37,14 @@ def plain(text: str, limit: int = TEXT_CHARS_MAX) -> str:
     its own in a report nor change how the rest is read.
     """
     # Cut first, generously: what is thrown away anyway must not cost time.
-    shown = " ".join(_ESCAPE.sub("", text[: limit * 8 + 64]).split())
-    shown = "".join(sign for sign in shown if unicodedata.category(sign) not in _UNSAFE)
+    bare = _ESCAPE.sub("", text[: limit * 8 + 64])
+    kept = (sign for sign in bare if sign.isspace() or unicodedata.category(sign) not in _UNSAFE)
+    shown = " ".join("".join(kept).split())
     return shown if len(shown) <= limit else shown[: max(limit - 1, 0)].rstrip() + CUT
 
 
 def wrapped(line: str, width: int = LINE_CHARS) -> str:
-    """The line broken at spaces; what follows stands deeper, so that it never looks like a line of its own."""
+    """The line broken at spaces; what follows stands deeper, so that it is not taken for a new line."""
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return "\n".join(
         textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
@@ -56,7 +57,7 @@ def duration(seconds: float, language: Language = "en") -> str:
         return "?"
     day, hour, minute, second = (f" {word}" for word in ("d", "h", "min", "s"))
     if language == "zh":
-        day, hour, minute, second = " 天", " 小时", " 分", " 秒"
+        day, hour, minute, second = " 天", " 小时", " 分钟", " 秒"
     whole = max(round(seconds), 0)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86_400
     if whole < 60:
@@ -103,7 +104,7 @@ def number(value: float) -> str:
 
 def rate(per_s: float, unit: str, language: Language = "en") -> str:
     """Units of work in the time that makes the number readable: `2.5 step/s`, `12 step/min`, `3 epoch/h`."""
-    second, minute, hour = ("秒", "分", "小时") if language == "zh" else ("s", "min", "h")
+    second, minute, hour = ("秒", "分钟", "小时") if language == "zh" else ("s", "min", "h")
     for factor, word in ((1, second), (60, minute)):
         if per_s * factor >= 1:
             return f"{per_s * factor:.3g} {unit}/{word}"

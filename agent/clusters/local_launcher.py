@@ -1,7 +1,7 @@
 """Stands by one local job: starts its wrapper, halts it when asked or when its time is over, settles its end.
 
-Run as `python -m agent.clusters.local_launcher ROOT JOB_ID`, detached, one for each launched job, about 12 MB. If it
-is killed, the next scheduling step starts another, which takes over the processes that are there.
+Run as `python -m agent.clusters.local_launcher ROOT JOB_ID`, detached, one for each launched job, about 12
+MB. If it is killed, the next scheduling step starts another, which takes over the processes that are there.
 
 Never: import pydantic or anything else heavy; hold the lock while it waits; start the command a second time.
 """
@@ -43,10 +43,16 @@ def main(arguments: list[str]) -> int:
             child = start(job)
         except OSError as error:
             return finish(store, job_id, trouble=f"the command could not be started: {error}")
-        job = enter(store, job, child.pid)
+        # Gone already? Its id stays taken until this launcher, its parent, has asked for its status.
+        job = enter(store, job, identify(child.pid) or Process(child.pid, "ended at once"))
     if job.group is None:
         return finish(store, job_id)
-    return finish(store, job_id, watch(store, job, job.group, child, woken))
+    code = watch(store, job, job.group, child, woken)
+    elder = leader_of(job._replace(group=None)) if code == wrapper.REFUSED_CODE else None
+    if elder is not None and elder.pid != job.group.pid:
+        # A launcher that was killed had started the wrapper already, unseen: that one has the run.
+        code = watch(store, enter(store, job, elder), elder, None, woken)
+    return finish(store, job_id, code)
 
 
 def wake_on_signals() -> int:
@@ -66,7 +72,7 @@ def wake_on_signals() -> int:
 
 
 def claim(store: Store, job_id: str) -> Job | None:
-    """Enter this process as the job's launcher; None when the job needs none (another lives, or it is over)."""
+    """Enter this process as the job's launcher; None when it needs none (another lives, or it is over)."""
     with store.locked():
         job = store.read(job_id)
         if job is None or job.state != "launched" or alive(job.launcher):
@@ -75,7 +81,7 @@ def claim(store: Store, job_id: str) -> Job | None:
 
 
 def start(job: Job) -> subprocess.Popen[bytes]:
-    """Start the wrapper as leader of its own group, in the job's environment and nothing else. Raises OSError."""
+    """Start the wrapper as leader of its own group, with the job's environment only. Raises OSError."""
     script = wrapper.stage(job.workspace)
     restart = job.attempt > 0
     return subprocess.Popen(
@@ -95,13 +101,11 @@ def environment(job: Job) -> dict[str, str]:
     return {**env, "CUDA_VISIBLE_DEVICES": ",".join(map(str, job.gpus))} if job.gpus else env
 
 
-def enter(store: Store, job: Job, pid: int) -> Job:
+def enter(store: Store, job: Job, group: Process) -> Job:
     """Write down which process group the job is."""
     with store.locked():
         job = store.read(job.id) or job
-        # Gone already? Its id stays taken until this launcher, its parent, has asked for its status.
-        group = identify(pid) or Process(pid, "ended at once")
-        return store.save(job._replace(group=group, started_at=now()).tell("Started", f"process {pid}"))
+        return store.save(job._replace(group=group, started_at=now()).tell("Started", f"process {group.pid}"))
 
 
 def watch(
@@ -109,8 +113,8 @@ def watch(
 ) -> int | None:
     """Wait for the end of the job's processes, halting them when that is due.
 
-    Returns the wrapper's exit status where this launcher is its parent. A wrapper that was killed does not end the
-    job: its command may live on, and is waited for.
+    Returns the wrapper's exit status where this launcher is its parent. A wrapper that was killed does not
+    end the job: its command may live on, and is waited for.
     """
     code = None
     limit_at = over_at(job)
@@ -151,7 +155,9 @@ def halt(store: Store, job: Job, group: Process) -> float:
     with store.locked():
         job = store.read(job.id) or job
         if not job.signalled:
-            job = store.save(job._replace(ask=job.ask or "limit", signalled=True).tell("Terminating", job.ask))
+            job = store.save(
+                job._replace(ask=job.ask or "limit", signalled=True).tell("Terminating", job.ask)
+            )
             signal_group(group, signal.SIGTERM)
     return monotonic_s() + store.habits().stop_grace_s
 

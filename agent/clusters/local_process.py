@@ -1,7 +1,7 @@
 """Processes of the local cluster: told apart by more than their id, signalled as groups, started detached.
 
-A process id is used again sooner or later. `Process` therefore also says when it was born, in the kernel's own
-ticks and boot where /proc has them (no clock step moves those), else psutil's creation time.
+A process id is used again sooner or later. `Process` therefore also says when it was born, in the kernel's
+own ticks and boot where /proc has them (no clock step moves those), else psutil's creation time.
 
 Never: take a recycled id for the job; count a zombie as alive; look after what left its process group.
 """
@@ -39,7 +39,7 @@ def identify(pid: int) -> Process | None:
 
 
 def born_about(pid: int, at: datetime) -> Process | None:
-    """The process with this id if it was born at that time (give or take BORN_S), as a record made by it says."""
+    """The process with this id if it was born about `at`, which is when it said that it started."""
     import psutil  # here only: the launcher stays small without it
 
     try:
@@ -87,7 +87,8 @@ def nudge(process: Process | None) -> bool:
 
 
 def detach(argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
-    """Start a process that belongs to nobody here: own session, no parent to reap it, output appended to `log`.
+    """Start a process that belongs to nobody here: own session, no parent to reap it, output appended to
+    `log`.
 
     The shell is a constant one-liner and only the cheapest way to fork twice from a program with threads.
     """

@@ -5,8 +5,8 @@
     <root>/jobs/<id>~<name>.json     queued and launched jobs
     <root>/ended/<id>~<name>.json    ended ones: listed only when somebody asks for one, so they cost nothing
 
-A record is on the disk (fsync) before anything it speaks of is done. Standard library only: each job's launcher
-carries this module for as long as the job runs.
+A record is on the disk (fsync) before anything it speaks of is done. Standard library only: each job's
+launcher carries this module for as long as the job runs.
 
 Never: keep a truth outside these files; keep an ended job's environment values.
 """
@@ -57,8 +57,8 @@ class Job(NamedTuple):
     """One local job. env: the whole environment of its command, gone once it ended; env_names stay.
 
     gpus: indices it was given. ask: why it must halt, from when; signalled: TERM was sent for that.
-    launcher: who stands by it; group: its wrapper, leader of the process group. spawned_at: when a launcher was last
-    started, spawns: how often. attempt: restarts under this id.
+    launcher: who stands by it; group: its wrapper, leader of the process group. spawned_at: when a
+    launcher was last started, spawns: how often. attempt: restarts under this id.
     """
 
     id: str

@@ -1,15 +1,16 @@
 """One scheduling step of the local cluster: settle what ended, start what fits, preempt what must make room.
 
-There is no resident scheduler. Whoever comes by (a client's call, the launcher of an ending job) takes the lock
-and does one step, so the queue moves on although no agent lives.
+There is no resident scheduler. Whoever comes by (a client's call, the launcher of an ending job) takes the
+lock and does one step, so the queue moves on although no agent lives.
 
-Never: tell an outcome by guess (a job that vanished without a record is lost); start a second launcher for a job
-whose launcher lives.
+Never: tell an outcome by guess (a job that vanished without a record is lost); start a second launcher for
+a job whose launcher lives.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -24,10 +25,9 @@ from agent.clusters.local_time import now
 from agent.clusters.wrapper import WrapperRecord
 
 LAUNCHER = "agent.clusters.local_launcher"
-LAUNCHER_START = timedelta(seconds=5)
-"""How long a launcher may take to come up before another is started."""
-SPAWNS_MAX = 5
-KILLED = 9
+LAUNCHER_START = timedelta(seconds=2)
+"""A launcher that has not come up after this long is started again; should both come, the second leaves."""
+SPAWNS_MAX = 20
 
 
 class Board(NamedTuple):
@@ -51,23 +51,24 @@ def step(store: Store) -> Board:
             jobs[job.id] = tended
     todo = plan(list(jobs.values()), habits.total)
     for job in todo.preempt:
-        jobs[job.id] = ask(store, job.tell("Preempting", "a normal job needs its slots"), "preempt")
+        jobs[job.id] = ask(store, job, "preempt")
     for job, gpus in todo.start:
         jobs[job.id] = spawn(store, job._replace(state="launched", gpus=gpus).tell("Launched", _gpus(gpus)))
     return Board(tuple(jobs.values()), todo.waits, todo.free, habits.total)
 
 
 def ask(store: Store, job: Job, why: Ask) -> Job:
-    """Note that a launched job must halt, and wake its launcher. Preempting gives way to stopping; asked once."""
+    """Note that a launched job must halt, and wake its launcher. Once; but a stop overrides a preemption."""
     if job.ask and not (why == "stop" and job.ask == "preempt"):
         return job
-    job = store.save(job._replace(ask=why, ask_at=now()))
+    told = job.tell("StopAsked") if why == "stop" else job.tell("Preempting", "a normal job needs its slots")
+    job = store.save(told._replace(ask=why, ask_at=now()))
     nudge(job.launcher)
     return job
 
 
 def tend(store: Store, job: Job) -> Job:
-    """Look after a launched job that may have lost its launcher: start another while it lives, else settle it."""
+    """See to a launched job whose launcher may be gone: start another while it lives, else settle it."""
     if alive(job.launcher):
         return job
     leader = leader_of(job)
@@ -106,12 +107,15 @@ def conclude(store: Store, job: Job, code: int | None = None) -> Job:
 
     code: the wrapper's own exit status where its parent saw it (negative: a signal killed the wrapper).
     """
-    end = ending(job, wrapper.record(folder_of(job)), code)
+    found = wrapper.record(folder_of(job))
+    if found is not None and found.id == job.id:
+        job = job._replace(started_at=found.started_at)  # from the same clock as the end
+    end = ending(job, found, code)
     if end.phase == "preempted" and store.habits().requeue_preempted:
         wrapper.forget(folder_of(job))
         again = job._replace(
-            state="queued", attempt=job.attempt + 1, gpus=(), spawned_at=None, spawns=0, launcher=None, group=None,
-            started_at=None, ask="", ask_at=None, signalled=False,
+            state="queued", attempt=job.attempt + 1, gpus=(), spawned_at=None, spawns=0, launcher=None,
+            group=None, started_at=None, ask="", ask_at=None, signalled=False,
         )  # fmt: skip
         return store.save(again.tell("Preempted", end.reason).tell("Requeued", f"attempt {again.attempt}"))
     return _ended(store, job, end)
@@ -120,39 +124,34 @@ def conclude(store: Store, job: Job, code: int | None = None) -> Job:
 def ending(job: Job, found: WrapperRecord | None, code: int | None) -> End:
     """What is known of the end. Pure: the wrapper's record first, then what its parent saw, else lost."""
     mine = found is not None and found.id == job.id
-    number: int | None = None
-    if found is not None and mine and found.exit_code is not None:
-        code, number, at, confirmed = found.exit_code, found.signal, found.ended_at or now(), True
-    else:
-        at, confirmed = now(), False
-        if code is not None and code > 128:
-            number = code - 128
     if code == wrapper.REFUSED_CODE and not mine:
-        reason = "did not run: its folder holds a run of the same name"
-        return End("failed", at, reason=reason)
-    seen = code if code is not None and code >= 0 else None
-    facts = {"exit_code": seen, "signal": number, "confirmed": confirmed}
-    if job.ask and (job.signalled or seen is None):
-        return _halted(job, End("", at, **facts))
-    if seen is None:
-        reason = "its processes are gone and left no record of the end"
-        return End("lost", at, reason=f"{reason} (the machine restarted, or they were killed)", **facts)
-    if seen == 0:
-        return End("succeeded", at, **facts)
-    cause = "process.killed" if number == KILLED else ""
-    reason = f"killed by signal {number}" if number else f"exit code {seen}"
-    return End("failed", at, reason=reason, cause=cause, **facts)
+        return End("failed", now(), reason="did not run: its folder holds a run of the same name")
+    if found is not None and mine and found.exit_code is not None:
+        end = End("", found.ended_at or now(), found.exit_code, found.signal, confirmed=True)
+    elif code is None or code < 0:
+        end = End("", now(), signal=None if code is None else -code)
+    else:
+        end = End("", now(), code, code - 128 if code > 128 else None)
+    if job.ask and (job.signalled or end.exit_code is None):
+        return _halted(job, end)
+    if end.exit_code is None:
+        reason = "its processes are gone and left no record of the end (killed, or the machine restarted)"
+        return end._replace(phase="lost", reason=reason)
+    if end.exit_code == 0:
+        return end._replace(phase="succeeded")
+    cause = "process.killed" if end.signal == signal.SIGKILL else ""
+    reason = f"killed by signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
+    return end._replace(phase="failed", reason=reason, cause=cause)
 
 
 def _halted(job: Job, end: End) -> End:
-    match job.ask:
-        case "stop":
-            return end._replace(phase="stopped", reason="stopped on request")
-        case "preempt":
-            return end._replace(phase="preempted", reason="preempted by a normal job")
-        case _:
-            reason = f"stopped at its time limit of {job.time_limit_s or 0:g} s"
-            return end._replace(phase="failed", reason=reason, cause="scheduling.time_limit")
+    """An end that was asked for: by the person, by a normal job, or by its own time limit."""
+    if job.ask == "stop":
+        return end._replace(phase="stopped", reason="stopped on request")
+    if job.ask == "preempt":
+        return end._replace(phase="preempted", reason="preempted by a normal job")
+    reason = f"stopped at its time limit of {job.time_limit_s or 0:g} s"
+    return end._replace(phase="failed", reason=reason, cause="scheduling.time_limit")
 
 
 def cancel(store: Store, job: Job) -> Job:

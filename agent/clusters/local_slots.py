@@ -1,8 +1,8 @@
 """Who runs next on this machine: slots, the queue's order, room made by idle jobs. Pure.
 
-Normal jobs by priority (9 first), then by age; idle-lane jobs after them all. A job that does not fit yet keeps what
-is free of the slots it needs, so nobody behind it delays it, while slots that it does not need stay usable.
-A normal job that still lacks room has idle jobs preempted, the newest first, as few as will do.
+Normal jobs by priority (9 first), then by age; idle-lane jobs after them all. A job that does not fit yet
+keeps what is free of the slots it needs, so nobody behind it delays it, while slots that it does not need
+stay usable. A normal job that still lacks room has idle jobs preempted, the newest first, as few as will do.
 
 Never: touch a process or a file; start more than fits.
 """
@@ -56,7 +56,7 @@ NOTHING = Slots(0.0, 0, 0)
 
 
 class Wait(NamedTuple):
-    """Why a queued job does not start: one of the words above, and a sentence that stays the same while it does."""
+    """Why a queued job does not start: one of the words above, and a sentence that does not flicker."""
 
     word: str
     reason: str

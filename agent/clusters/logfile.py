@@ -1,7 +1,8 @@
 """A bounded piece of a log file that is still being written: tail, head, or what is new since a byte cursor.
 
-Pieces end at the end of a line, so that a line is told once and whole. The unfinished last line is told too when the
-job has ended or nothing was added for a while: a hung program's last words matter, and so do bars that use `\\r` only.
+Pieces end at the end of a line, so that a line is told once and whole. The unfinished last line is told
+too when the job has ended or nothing was added for a while: a hung program's last words matter, and so do
+bars that use `\\r` only.
 
 Never: read more than the bound, however large the file; fail on bytes that are no text.
 """
@@ -25,9 +26,9 @@ def read(
 ) -> LogPiece:
     """At most `lines` lines and BYTES_MAX bytes. A file that is not there yet is not ready.
 
-    After a cursor the newest lines are given, and `truncated` says that some since the cursor were left out; a file
-    that is shorter than its cursor was begun anew and is told from its start. `head` counts without a cursor only.
-    Raises OSError.
+    After a cursor the newest lines are given, and `truncated` says that some since the cursor were left
+    out; a file that is shorter than its cursor was begun anew and is told from its start. `head` counts
+    without a cursor only. Raises OSError.
     """
     try:
         file = path.open("rb")

@@ -4,36 +4,37 @@
 `record(run_dir(workspace, name))` tells how the command ended, although nobody watched (DESIGN 5, WISHES 4).
 Light enough for a launcher: standard library only.
 
-Never: overwrite a staged script, since a shell may be in the middle of reading it; take a partial record for one.
+Never: overwrite a staged script, since a shell may be in the middle of it; take a partial record for one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
+import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+SCRIPT = Path(__file__).with_name("wrapper.sh")
 FOLDER = ".watchkeeper"
 BEAT_S = 15.0
 """Seconds between two heartbeats."""
 REFUSED_CODE = 98
 """The wrapper's own exit status when the folder holds another run of this name: nothing was run."""
 ID_VARIABLE = "WATCHKEEPER_ID"
-"""Environment variable by which a driver tells the wrapper which cluster job it is; it is kept in the record."""
+"""Variable by which a driver tells the wrapper which cluster job it is; kept in the record."""
 RECORD_BYTES_MAX = 4096
 
 
 class WrapperRecord(NamedTuple):
-    """What the wrapper wrote. id: what ID_VARIABLE said, "" if nothing. Times are aware and in UTC, whole seconds by the clock of the job's own host.
+    """What the wrapper wrote. id: what ID_VARIABLE said, "" if nothing. Times are aware and in UTC, whole
+    seconds by the clock of the job's own host.
 
-    exit_code and ended_at are None until the end; signal is what a code above 128 means to a shell, else None.
-    heartbeat_at: last write of the heartbeat by the file system's clock, None before the first.
+    exit_code and ended_at are None until the end; signal is what a code above 128 means to a shell, else
+    None. heartbeat_at: last write of the heartbeat by the file system's clock, None before the first.
     """
 
     started_at: datetime
@@ -52,14 +53,16 @@ def run_dir(workspace: Path | str, name: str) -> Path:
 
 
 def stage(workspace: Path | str) -> Path:
-    """Put the script below the workspace and return where it is; idempotent. Raises OSError if it can't be written.
+    """Put the script below the workspace and return where it is; idempotent. Raises OSError if it can't be
+    written.
 
-    Its name carries a hash of its text, so another version lies beside it. Git is told to leave the folder alone.
+    Its name carries a checksum of its text, so another version lies beside it. Git is told to leave the folder
+    alone.
     """
-    text = files("agent.clusters").joinpath("wrapper.sh").read_bytes()
+    text = SCRIPT.read_bytes()
     folder = Path(workspace) / FOLDER
     folder.mkdir(exist_ok=True)
-    script = folder / f"wrapper-{hashlib.sha256(text).hexdigest()[:8]}.sh"
+    script = folder / f"wrapper-{zlib.crc32(text):08x}.sh"
     if not script.exists():
         _put(script, text, 0o755)
     if not (folder / ".gitignore").exists():
@@ -86,7 +89,7 @@ def argv(
 
 
 def record(folder: Path | str) -> WrapperRecord | None:
-    """What is known of the run in `folder`; None when nothing readable is there (absent, partial or bad file)."""
+    """What is known of the run in `folder`; None when nothing readable is there (absent, partial, bad)."""
     folder = Path(folder)
     for name in ("exit.json", "start"):
         facts = _facts(folder / name)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from agent.pieces import pieces, searcher
+from agent.pieces import pieces, searches
 from agent.readfile import read
 from states.policy import Policy
 from states.reading import Scene, Track
@@ -203,7 +203,7 @@ def speed() -> float:
         with path.open("wb") as file:
             for _ in range(SPEED_MB * 1_000_000 // len(block)):
                 file.write(block)
-        search = searcher()
+        search = searches()
         start = time.perf_counter()
         read(path, search=search)
         return path.stat().st_size / 1e6 / (time.perf_counter() - start)

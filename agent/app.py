@@ -1,0 +1,176 @@
+"""The composition root: the only file that picks the concrete clock, store, clusters, reader and library.
+
+Imports of drivers are lazy and by name, so that a command pays only for what it uses; third parties add a cluster by the
+entry point group `watchkeeper.clusters`.
+
+Never: logic of its own.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from agent.clock import Clock, SystemClock
+from agent.clusters.base import Cluster
+from agent.paths import config_dir, private, state_dir
+from agent.redaction import RedactingFilter, Redactor
+from agent.secrets import Secrets
+from agent.settings import Settings, load_settings
+from agent.yamlfile import UserFileError
+
+DRIVERS: Mapping[str, str] = {
+    "local": "agent.clusters.local:LocalCluster",
+}
+"""Built-in drivers by kind: `module:class`, called with (name, options)."""
+
+ENTRY_POINTS = "watchkeeper.clusters"
+
+
+@dataclass(frozen=True)
+class App:
+    """What a command works with. Each part is made when it is first used."""
+
+    env: Mapping[str, str]
+    settings: Settings
+    clock: Clock
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        return Secrets(config_dir(self.env) / "keys", env=self.env, keyring=self.settings.keyring)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        return Redactor(self.secrets.values())
+
+    @cached_property
+    def state_dir(self) -> Path:
+        return private(state_dir(self.env))
+
+    @cached_property
+    def clusters(self) -> Mapping[str, Cluster]:
+        return Clusters(self._make_cluster, {"local": {}, **self.settings.clusters})
+
+    @cached_property
+    def store(self) -> Any:
+        from agent.store import Store
+
+        private(state_dir(self.env))
+        store = Store(self.settings.database_url, redact=self.redactor.value, grid_s=self.settings.wave_s)
+        store.create_schema()
+        return store
+
+    @cached_property
+    def library(self) -> Any:
+        from agent.library import Library
+
+        return Library(self.store)
+
+    @cached_property
+    def ports(self) -> Any:
+        from agent.perform.checks import checks
+        from agent.ports import Ports
+
+        return Ports(
+            store=self.store,
+            clock=self.clock,
+            clusters=self.clusters,
+            redact=self.redactor.text,
+            library=self.library,
+            checks=checks(self.secrets),
+        )
+
+    @cached_property
+    def service(self) -> Any:
+        from agent.service import Service
+
+        return Service(
+            self.ports,
+            library=self.library,
+            owner=owner(self.env),
+            default_cluster=self.settings.cluster,
+            policy_layers=[("config.yaml", self.settings.policy)],
+            language=self.settings.language,
+        )
+
+    def wakes(self, announce: Callable[[str], None] = lambda job_id: None) -> Any:
+        """The loop of a process that carries runs: timers and workers over this app's ports."""
+        from agent.wakes import Wakes
+
+        ports = replace(self.ports, announce=announce, delegate_child=self.service.delegate_child)
+        return Wakes(ports, workers=self.settings.workers, sweep_s=self.settings.sweep_s)
+
+    def _make_cluster(self, name: str, options: Mapping[str, Any]) -> Cluster:
+        kind = str(options.get("kind", name))
+        own = {key: value for key, value in options.items() if key != "kind"}
+        if kind == "local":
+            own.setdefault("root", str(self.state_dir / "local"))
+        made: Cluster = driver(kind)(name, own)
+        return made
+
+
+class Clusters(Mapping[str, Cluster]):
+    """The configured clusters; a driver is imported and made when its name is first asked for."""
+
+    def __init__(self, make: Callable[[str, Mapping[str, Any]], Cluster], configured: Mapping[str, Mapping[str, Any]]) -> None:
+        self._make = make
+        self._configured = configured
+        self._made: dict[str, Cluster] = {}
+
+    def __getitem__(self, name: str) -> Cluster:
+        if name not in self._made:
+            self._made[name] = self._make(name, self._configured[name])
+        return self._made[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._configured)
+
+    def __len__(self) -> int:
+        return len(self._configured)
+
+
+def driver(kind: str) -> Callable[[str, Mapping[str, Any]], Cluster]:
+    """The class of a kind of cluster. Raises UserFileError with the known kinds."""
+    if kind in DRIVERS:
+        module, _, attribute = DRIVERS[kind].partition(":")
+        found: Callable[[str, Mapping[str, Any]], Cluster] = getattr(import_module(module), attribute)
+        return found
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == kind:
+            loaded: Callable[[str, Mapping[str, Any]], Cluster] = point.load()
+            return loaded
+    known = sorted({*DRIVERS, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+    raise UserFileError(f"there is no kind of cluster {kind!r}; known: {', '.join(known)} (set `kind:` in its options)")
+
+
+def build(env: Mapping[str, str] | None = None, *, clock: Clock | None = None) -> App:
+    """The app of this environment. Raises UserFileError for settings that are wrong."""
+    environment = dict(os.environ if env is None else env)
+    return App(env=environment, settings=load_settings(environment), clock=clock or SystemClock())
+
+
+def owner(env: Mapping[str, str]) -> str:
+    """Whom runs belong to: the login name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return env.get("USER", "unknown")
+
+
+def log_to_stderr(app: App) -> None:
+    """Redacted logging for the long-running commands. `transitions` at WARNING: a DEBUG line costs ten times a step."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(RedactingFilter(app.redactor))
+    logging.basicConfig(level=app.settings.logging.level.upper(), handlers=[handler], force=True)
+    for noisy in ("transitions", "apscheduler"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -1,0 +1,80 @@
+"""The wrap-up's look at the workspace: the wrapper's own record, and the declared outputs.
+
+Never: a path outside the workspace; an exit code that nobody wrote.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from agent.clusters.wrapper import record, run_dir
+from agent.leases import Lease
+from agent.ports import Ports
+from agent.store import AskedEffect
+from states.effects import Collect
+from states.events import OutputsCollected
+from states.job import Collected, Job
+from states.observation import Artifact
+
+ARTIFACTS_MAX = 50
+
+
+def collect(effect: Collect, asked: AskedEffect, job: Job, ports: Ports, lease: Lease) -> OutputsCollected:
+    """What is there. looked False when the workspace cannot be seen from here."""
+    workspace = Path(effect.workspace)
+    if not effect.workspace or not workspace.is_dir():
+        return OutputsCollected(at=ports.clock.now(), collected=Collected(looked=False))
+    written = record(run_dir(workspace, effect.name))
+    artifacts: list[Artifact] = []
+    missing: list[str] = []
+    for pattern in effect.outputs:
+        found = list(_artifacts(workspace, pattern))
+        artifacts += found
+        if not found:
+            missing.append(pattern)
+    collected = Collected(
+        exit_code=written.exit_code if written else None,
+        signal=written.signal if written else None,
+        artifacts=tuple(artifacts[:ARTIFACTS_MAX]),
+        missing=tuple(missing),
+        looked=True,
+    )
+    return OutputsCollected(at=ports.clock.now(), collected=collected)
+
+
+def _artifacts(workspace: Path, pattern: str) -> Iterator[Artifact]:
+    """Files below the workspace that answer to a path, folder or glob; links that lead out are left out."""
+    relative = _inside(workspace, pattern)
+    if relative is None:
+        return
+    root = workspace.resolve()
+    for path in sorted(workspace.glob(relative))[:ARTIFACTS_MAX]:
+        if not path.resolve().is_relative_to(root):
+            continue
+        size_bytes = _size(path)
+        if size_bytes is None:
+            continue
+        written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        yield Artifact(path=str(path.relative_to(workspace)), size_bytes=size_bytes, modified_at=written, declared=True)
+
+
+def _inside(workspace: Path, pattern: str) -> str | None:
+    path = PurePosixPath(pattern)
+    if path.is_absolute():
+        if not path.is_relative_to(PurePosixPath(workspace.as_posix())):
+            return None
+        path = path.relative_to(PurePosixPath(workspace.as_posix()))
+    return None if ".." in path.parts or not path.parts else str(path)
+
+
+def _size(path: Path) -> int | None:
+    """Bytes of a file, or of all files below a folder; None for an empty folder or what is neither."""
+    if path.is_file():
+        return path.stat().st_size
+    if not path.is_dir():
+        return None
+    sizes = [(Path(folder) / name).stat().st_size for folder, _, names in os.walk(path) for name in names]
+    return sum(sizes) if sizes else None

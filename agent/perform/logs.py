@@ -1,0 +1,72 @@
+"""Read a bounded piece of the log and leave only its digest (E2): the text itself is never stored.
+
+Never: an unbounded read; a conclusion from a log that could not be read.
+"""
+
+from __future__ import annotations
+
+from agent.clusters.base import ClusterError
+from agent.leases import Lease
+from agent.ports import Ports, ref_of
+from agent.store import AskedEffect
+from states.digest import digest
+from states.effects import ReadLogs
+from states.events import LogsRead
+from states.job import Job
+from states.reading import Digest, Quote
+
+FOUND_MAX = 8
+QUOTE_CHARS_MAX = 240
+
+
+def read_logs(effect: ReadLogs, asked: AskedEffect, job: Job, ports: Ports, lease: Lease) -> LogsRead:
+    """The digest of the newest `effect.lines` lines; readable False when there is no log or it cannot be had."""
+    if not job.attempts or effect.name != job.attempt.name:
+        return _unreadable(effect, ports, "the attempt is over; its log is not read again")
+    try:
+        piece = ports.cluster_of(job).logs(ref_of(job), lines=effect.lines)
+    except ClusterError as error:
+        return _unreadable(effect, ports, ports.redact(str(error)))
+    if not piece.ready:
+        return _unreadable(effect, ports, "there is no log yet")
+    text = ports.redact(piece.text)
+    read = digest(
+        text,
+        before=job.track,
+        reasons=effect.reasons,
+        exit_code=effect.exit_code,
+        signal=effect.signal,
+        wrote_at=piece.wrote_at,
+    )
+    found = _found(text, effect.look_for)
+    return LogsRead(
+        at=ports.clock.now(),
+        name=effect.name,
+        digest=read.model_copy(update={"found": found}) if found else read,
+        lines=effect.lines,
+        final=effect.final,
+    )
+
+
+def _unreadable(effect: ReadLogs, ports: Ports, reason: str) -> LogsRead:
+    return LogsRead(
+        at=ports.clock.now(),
+        name=effect.name,
+        digest=Digest(),
+        lines=effect.lines,
+        final=effect.final,
+        readable=False,
+        reason=reason,
+    )
+
+
+def _found(text: str, look_for: tuple[str, ...]) -> tuple[Quote, ...]:
+    """Lines that hold one of the request's own texts."""
+    if not look_for:
+        return ()
+    hits = (
+        Quote(line=number, text=line[:QUOTE_CHARS_MAX])
+        for number, line in enumerate(text.split("\n"), start=1)
+        if any(wanted in line for wanted in look_for)
+    )
+    return tuple(quote for quote, _ in zip(hits, range(FOUND_MAX), strict=False))

@@ -1,0 +1,296 @@
+"""The application service that every surface calls: delegate, answer, stop, delete, watch, read, wait.
+
+A surface (command line, web page, chat) words what comes back and has no logic of its own. All calls are
+idempotent by their keys where a network may repeat them.
+
+Never: a way round the machine: whatever changes a run is an event of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import RowMapping
+
+from agent.clock import serial
+from agent.clusters.base import Cluster, NotThere, Ref
+from agent.library import Library
+from agent.ports import Ports
+from agent.store import Applied, Unknown
+from states.credentials import find_credentials, is_secret
+from states.events import AnyEvent, Answered, Delegated, DeleteRequested, StopRequested
+from states.job import Job, State
+from states.naming import job_id
+from states.policy import Policy, layered
+from states.preflight import CHECKS
+from states.spec import Existing, Request, draft
+
+NOT_RUN_YET = frozenset({"request", "assets"})
+"""Checks that exist by name and are carried out by no function here."""
+
+
+class Refusal(Exception):
+    """What was asked cannot be done; the message says why and what to do."""
+
+
+class Delegation(NamedTuple):
+    """The run that a delegation led to. new: False when this request id was delegated before."""
+
+    job: Job
+    new: bool
+
+
+class Decision(NamedTuple):
+    """One line of `wk why`."""
+
+    seq: int
+    at: datetime
+    event: str
+    outcome: str
+    source: str
+    to: str
+    rule: str
+    action: str
+    said: str
+    asked: tuple[str, ...]
+
+
+class Service:
+    """One Watchkeeper's service. owner: on whose behalf this process acts."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        library: Library,
+        owner: str,
+        default_cluster: str,
+        policy_layers: Sequence[tuple[str, Mapping[str, object]]] = (),
+        language: Literal["en", "zh"] = "en",
+    ) -> None:
+        self.ports = ports
+        self.library = library
+        self.owner = owner
+        self.default_cluster = default_cluster
+        self.policy_layers = policy_layers
+        self.language = language
+
+    # --- delegating ------------------------------------------------------------------------------------------
+
+    def delegate(self, request: Request, *, workspace: str, request_id: str = "", by: str = "") -> Delegation:
+        """Take a run over. The same request id gives the same run and changes nothing (I1).
+
+        Raises Refusal for a credential in the request (B4), an unknown cluster, or a bad policy number.
+        """
+        refuse_credentials(request)
+        cluster = self.cluster(request.cluster or self.default_cluster)
+        name = request.name or _name_of(request)
+        job = self._job(request, cluster, job_id(name, serial()), workspace, request_id)
+        event = Delegated(at=job.created_at, by=by or self.owner, checks=checks_for(request))
+        applied = self.ports.store.create(job, event)
+        self.ports.announce(applied.job.id)
+        return Delegation(applied.job, not applied.duplicate)
+
+    def delegate_child(self, parent: Job, child_id: str, request: Request) -> None:
+        """A smoke or preparation run: a job like any other, with an id that was decided in `states/`."""
+        cluster = self.cluster(parent.cluster)
+        job = self._job(request, cluster, child_id, parent.spec.workspace, f"child:{child_id}")
+        job = job.but(parent=parent.id, owner=parent.owner, policy_set=parent.policy_set, language=parent.language)
+        self.ports.store.create(job, Delegated(at=job.created_at, by=parent.id, checks=()))
+        self.ports.announce(child_id)
+
+    def watch(self, existing: Existing, request: Request, *, workspace: str, by: str = "") -> Delegation:
+        """Take over a job that is already on the cluster (A10). Raises Refusal when it is not there."""
+        cluster = self.cluster(request.cluster or self.default_cluster)
+        ref = Ref(existing.name, existing.cluster_job_id)
+        matches = cluster.find(existing.name) if existing.name else ()
+        if existing.name and not matches:
+            raise Refusal(f"there is no job named {existing.name!r} on {cluster.name}; `wk list` shows what is there")
+        if len(matches) > 1 and not existing.cluster_job_id:
+            ids = ", ".join(match.cluster_job_id for match in matches)
+            raise Refusal(f"{len(matches)} jobs are named {existing.name!r}: give one of the ids {ids}")
+        if matches:
+            ref = Ref(existing.name, existing.cluster_job_id or matches[0].cluster_job_id)
+        taken = request.model_copy(
+            update={"existing": existing.model_copy(update={"cluster_job_id": ref.cluster_job_id}), "max_restarts": 0}
+        )
+        key = f"watch:{cluster.name}:{ref.cluster_job_id or ref.name}"
+        return self.delegate(taken, workspace=workspace, request_id=key, by=by)
+
+    def _job(self, request: Request, cluster: Cluster, new_id: str, workspace: str, request_id: str) -> Job:
+        hint = {"poll_s": cluster.capabilities.poll_s} if cluster.capabilities.poll_s else {}
+        layers = [("the cluster's hint", hint), *self.policy_layers, ("the request", request.policy)]
+        try:
+            policy, _ = layered(layers)
+        except ValueError as error:
+            raise Refusal(str(error)) from None
+        return Job(
+            id=new_id,
+            request=request,
+            spec=draft(request, workspace=workspace),
+            created_at=self.ports.clock.now(),
+            request_id=request_id,
+            owner=self.owner,
+            cluster=cluster.name,
+            language=self.language,
+            capabilities=cluster.capabilities,
+            policy_set=policy.model_dump(exclude_defaults=True),
+        )
+
+    # --- a run -----------------------------------------------------------------------------------------------
+
+    def job(self, run: str) -> Job:
+        """A run by id or unique beginning. Raises Unknown."""
+        return self.ports.store.load(self.ports.store.find(run))
+
+    def answer(self, question: str, reply: str, *, by: str = "", key: str = "") -> Applied:
+        """Answer a question given as `<run>/<number>`, or `<run>` when one is open.
+
+        Raises Refusal for a reply that does not fit (the question stays open) or comes too late (G4), and for one that
+        carries a credential (B6: it is not stored).
+        """
+        if find_credentials(reply):
+            raise Refusal(
+                "that looks like a credential, so it was not stored. Credentials are set by `wk key set NAME`, "
+                "never in an answer; then answer `again`."
+            )
+        job, number = self._question(question)
+        event = Answered(at=self.ports.clock.now(), key=key, number=number, reply=reply, by=by or self.owner)
+        applied = self.ports.store.apply(job.id, event)
+        self.ports.announce(job.id)
+        still_open = any(q.number == number for q in applied.job.open_questions)
+        if applied.duplicate:
+            return applied
+        if applied.outcome == "ignored" or still_open:
+            raise Refusal(applied.reason)
+        return applied
+
+    def stop(self, run: str, *, by: str = "", reason: str = "") -> Applied:
+        """Halt a run; its record stays (A2)."""
+        event = StopRequested(at=self.ports.clock.now(), by=by or self.owner, reason=reason)
+        return self._tell(run, event)
+
+    def delete(self, run: str, *, name: str, by: str = "") -> Applied:
+        """Remove the cluster's record of an ended run; `name` must spell its id or attempt name (A7)."""
+        return self._tell(run, DeleteRequested(at=self.ports.clock.now(), by=by or self.owner, name=name))
+
+    def why(self, run: str) -> list[Decision]:
+        """Every decision of a run: event, rule, evidence, action (I5)."""
+        found = self.ports.store.find(run)
+        asked: dict[int, list[str]] = {}
+        for row in self.ports.store.effects_of(found):
+            asked.setdefault(row["seq"], []).append(row["kind"])
+        return [_decision(row, asked.get(row["seq"], [])) for row in self.ports.store.journal(found)]
+
+    def _tell(self, run: str, event: AnyEvent) -> Applied:
+        applied = self.ports.store.apply(self.ports.store.find(run), event)
+        self.ports.announce(applied.job.id)
+        if applied.outcome == "ignored":
+            raise Refusal(applied.reason)
+        return applied
+
+    def _question(self, text: str) -> tuple[Job, int]:
+        run, _, number = text.partition("/")
+        job = self.job(run)
+        if number:
+            if not number.isdigit():
+                raise Refusal(f"{text!r} is not a question id; `wk questions` lists the open ones")
+            return job, int(number)
+        open_now = job.open_questions
+        if len(open_now) == 1:
+            return job, open_now[0].number
+        if not open_now:
+            raise Refusal(f"{job.id} has no open question; `wk questions` lists the open ones")
+        raise Refusal(f"{job.id} has {len(open_now)} open questions: {', '.join(q.id for q in open_now)}; name one")
+
+    # --- clusters --------------------------------------------------------------------------------------------
+
+    def cluster(self, name: str = "") -> Cluster:
+        """A configured cluster by name; the default one for "". Raises Refusal with the known names."""
+        wanted = name or self.default_cluster
+        try:
+            return self.ports.clusters[wanted]
+        except KeyError:
+            known = ", ".join(sorted(self.ports.clusters)) or "none"
+            raise Refusal(f"there is no cluster {wanted!r}; configured: {known}") from None
+
+    def resolve(self, text: str, cluster: str = "") -> tuple[Cluster, Ref]:
+        """What a single step is about: a run of ours, or any job of the cluster by id or name.
+
+        Makes no cluster call for a run of ours, and none for an id either: the step's own call finds out (A1).
+        """
+        try:
+            job = self.job(text)
+        except Unknown:
+            return self.cluster(cluster), Ref(text, text)
+        if not job.attempts:
+            raise Refusal(f"{job.id} was not submitted yet; `wk show {job.id}` tells what it waits for")
+        attempt = job.attempt
+        return self.ports.cluster_of(job), Ref(attempt.name, attempt.cluster_job_id, attempt.intent_at)
+
+    def observe(self, text: str, cluster: str = "") -> Any:
+        """One look at one job: its observation. Raises NotThere."""
+        where, ref = self.resolve(text, cluster)
+        seen = where.observe([ref])
+        if ref.name not in seen:
+            raise NotThere(f"{where.name} has no job {text!r}")
+        return seen[ref.name]
+
+
+def refuse_credentials(request: Request) -> None:
+    """B4: a request that carries a credential is refused; the value is neither stored nor repeated."""
+    places = {
+        "command": "\n".join(request.command),
+        "smoke": "\n".join(request.smoke),
+        "extra_args": "\n".join(request.extra_args),
+        "mounts": "\n".join(request.mounts),
+        "proxy": request.proxy or "",
+        "image": request.image or "",
+    }
+    carrying = [place for place, text in places.items() if find_credentials(text)]
+    carrying += [f"env {name}" for name, value in request.env.items() if is_secret(name, value) or find_credentials(value)]
+    if carrying:
+        raise Refusal(
+            f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or submitted. "
+            "Take it out; a job reads its credentials from a file below the workspace or from the cluster's own secrets."
+        )
+
+
+def checks_for(request: Request) -> tuple[str, ...]:
+    """The preflight checks of a request; none for a job that was submitted by somebody else."""
+    return () if request.existing is not None else tuple(name for name in CHECKS if name not in NOT_RUN_YET)
+
+
+def workspace_of(request: Request, *, beside: Path | None, default: Path | None, cwd: Path) -> str:
+    """Where the run reads and writes: the request's own (relative to its file), the setting, or this folder."""
+    if request.workspace:
+        return str(((beside or cwd) / Path(request.workspace).expanduser()).resolve())
+    return str((default or cwd).resolve())
+
+
+def _name_of(request: Request) -> str:
+    if request.existing is not None:
+        return request.existing.name or request.existing.cluster_job_id
+    words = [word for word in " ".join(request.command).replace("/", " ").split() if word.endswith((".py", ".sh"))]
+    return Path(words[0]).stem if words else Path(request.command[0]).stem
+
+
+def _decision(row: RowMapping, asked: Sequence[str]) -> Decision:
+    return Decision(
+        row["seq"],
+        row["at"],
+        row["kind"],
+        row["outcome"],
+        row["source"],
+        row["to"],
+        row["rule"],
+        row["action"],
+        row["said"],
+        tuple(asked),
+    )
+
+
+__all__ = ["Decision", "Delegation", "Policy", "Refusal", "Service", "State", "checks_for", "refuse_credentials"]

@@ -1,0 +1,107 @@
+"""One wave: all jobs whose timer has come, one status call per cluster, and full turns only for those with news.
+
+Quiet jobs (nothing changed, nothing due) cost a share of that call and of one UPDATE; no journal row, no turn.
+
+Never: one status call per job; a conclusion from a cluster that could not be asked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from agent import crash
+from agent.clusters.base import Cluster, ClusterError, Ref
+from agent.ports import Ports
+from agent.store import Due
+from states.events import AnyEvent, ClusterUnreachable, Observed, WakeDue
+from states.observation import Observation
+from states.quiet import is_quiet
+
+log = logging.getLogger(__name__)
+
+CLAIM_S = 120.0
+"""How long a wave holds its jobs; longer than any status call."""
+
+
+def wave(ports: Ports) -> list[str]:
+    """Look at everything that is due. Returns the ids of jobs that took an event (they may have effects now)."""
+    due = ports.store.claim_due(ports.clock.now(), claim_s=CLAIM_S)
+    moved = [job.id for job in due if _take_timer(job, ports)]
+    for cluster_name, jobs in _by_cluster(job for job in due if job.watched).items():
+        moved += _look(cluster_name, jobs, ports)
+    return list(dict.fromkeys(moved))
+
+
+def _take_timer(job: Due, ports: Ports) -> bool:
+    """A deadline has come, or the job has no look to fall back on: its timer is an event."""
+    now = ports.clock.now()
+    if job.watched and (job.deadline_at is None or job.deadline_at > now):
+        return False
+    return _apply(job.id, WakeDue(at=now), ports)
+
+
+def _look(cluster_name: str, jobs: list[Due], ports: Ports) -> list[str]:
+    cluster = ports.clusters.get(cluster_name)
+    if cluster is None:
+        return _away(jobs, f"the cluster {cluster_name!r} is not configured here", ports)
+    try:
+        seen = _observe(cluster, jobs)
+    except ClusterError as error:
+        return _away(jobs, ports.redact(str(error)), ports)
+    crash.point("wave-observed")
+    now = ports.clock.now()
+    quiet = [job.id for job in jobs if not job.away and _is_quiet(job, seen, now)]
+    ports.store.rest(quiet, now, seen=True)
+    resting = set(quiet)
+    moved = []
+    for job in jobs:
+        if job.id not in resting and job.name in seen:
+            event = Observed(at=now, name=job.name, observation=_redacted(seen[job.name], ports))
+            if _apply(job.id, event, ports):
+                moved.append(job.id)
+    return moved
+
+
+def _observe(cluster: Cluster, jobs: list[Due]) -> Mapping[str, Observation]:
+    return cluster.observe([Ref(job.name, job.cluster_job_id, job.submitted_at) for job in jobs])
+
+
+def _is_quiet(job: Due, seen: Mapping[str, Observation], now: datetime) -> bool:
+    return job.name in seen and is_quiet(job.story, job.deadline_at, seen[job.name], now)
+
+
+def _away(jobs: list[Due], reason: str, ports: Ports) -> list[str]:
+    """No answer: said once, then only the timers move until something falls due."""
+    log.warning("no answer about %d jobs: %s", len(jobs), reason)
+    now = ports.clock.now()
+    resting = [job.id for job in jobs if job.away and (job.deadline_at is None or job.deadline_at > now)]
+    ports.store.rest(resting, now, seen=False)
+    others = [job.id for job in jobs if job.id not in set(resting)]
+    return [job_id for job_id in others if _apply(job_id, ClusterUnreachable(at=now, reason=reason), ports)]
+
+
+def _apply(job_id: str, event: AnyEvent, ports: Ports) -> bool:
+    """Take the event; True when the job was touched. One job's trouble must not stop the wave."""
+    try:
+        applied = ports.store.apply(job_id, event)
+    except Exception:
+        log.exception("%s could not take %s", job_id, event.kind)
+        return False
+    if applied.outcome != "ignored":
+        ports.announce(job_id)
+    return applied.effects > 0 or applied.outcome == "moved"
+
+
+def _redacted(seen: Observation, ports: Ports) -> Observation:
+    return seen.model_copy(
+        update={"native": ports.redact(seen.native)[:400], "reason": ports.redact(seen.reason)[:400]}
+    )
+
+
+def _by_cluster(jobs: Iterable[Due]) -> dict[str, list[Due]]:
+    grouped: dict[str, list[Due]] = {}
+    for job in jobs:
+        grouped.setdefault(job.cluster, []).append(job)
+    return grouped

@@ -1,0 +1,59 @@
+"""The bounded thread pool that calls `turn`; one job is never in two threads of a process; drains on close.
+
+Never: a queue that outlives the process (what is to be done is in the store).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+
+from agent.ports import Ports
+from agent.turn import turn
+
+log = logging.getLogger(__name__)
+
+
+class Workers:
+    """`count` threads. after: called when a job's turn has ended (timers may have moved)."""
+
+    def __init__(self, ports: Ports, count: int, *, after: Callable[[], None] = lambda: None) -> None:
+        self._ports = ports
+        self._pool = ThreadPoolExecutor(max_workers=count, thread_name_prefix="turn")
+        self._lock = Lock()
+        self._busy: dict[str, bool] = {}
+        self._after = after
+        self._closed = False
+
+    def give(self, job_id: str) -> None:
+        """Let a thread take the job's turn; one that is under way is followed by another."""
+        with self._lock:
+            if self._closed:
+                return
+            if job_id in self._busy:
+                self._busy[job_id] = True
+                return
+            self._busy[job_id] = False
+            self._pool.submit(self._run, job_id)
+
+    def close(self) -> None:
+        """Finish the turns under way, take no more. What is left is in the store."""
+        with self._lock:
+            self._closed = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, job_id: str) -> None:
+        while True:
+            try:
+                turn(job_id, self._ports)
+            except Exception:
+                log.exception("the turn of %s failed; it is taken again by the sweep", job_id)
+            with self._lock:
+                again = self._busy.pop(job_id, False) and not self._closed
+                if again:
+                    self._busy[job_id] = False
+            if not again:
+                break
+        self._after()
