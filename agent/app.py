@@ -121,7 +121,9 @@ class App:
 class Clusters(Mapping[str, Cluster]):
     """The configured clusters; a driver is imported and made when its name is first asked for."""
 
-    def __init__(self, make: Callable[[str, Mapping[str, Any]], Cluster], configured: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, make: Callable[[str, Mapping[str, Any]], Cluster], configured: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         self._make = make
         self._configured = configured
         self._made: dict[str, Cluster] = {}
@@ -149,7 +151,9 @@ def driver(kind: str) -> Callable[[str, Mapping[str, Any]], Cluster]:
             loaded: Callable[[str, Mapping[str, Any]], Cluster] = point.load()
             return loaded
     known = sorted({*DRIVERS, *(point.name for point in entry_points(group=ENTRY_POINTS))})
-    raise UserFileError(f"there is no kind of cluster {kind!r}; known: {', '.join(known)} (set `kind:` in its options)")
+    raise UserFileError(
+        f"there is no kind of cluster {kind!r}; known: {', '.join(known)} (set `kind:` in its options)"
+    )
 
 
 def build(env: Mapping[str, str] | None = None, *, clock: Clock | None = None) -> App:

@@ -44,7 +44,11 @@ class Library:
 
     def remember(self, effect_id: str, effect: Remember, at: datetime) -> None:
         """Take in what a run teaches, once per effect."""
-        values = {key: value for key, value in effect.values.items() if key in FIELDS and not find_credentials(value)}
+        values = {
+            key: value
+            for key, value in effect.values.items()
+            if key in FIELDS and not find_credentials(value)
+        }
         with self._store.write() as connection:
             if connection.execute(select(KEYS.c.id).where(KEYS.c.id == effect_id)).scalar() is not None:
                 return
@@ -64,7 +68,11 @@ class Library:
         with self._store.read() as connection:
             for row in connection.execute(query).mappings():
                 if field in row["settings"]:
-                    why = f"worked {row['worked']} times for {purpose!r}" if row["worked"] else f"used before for {purpose!r}"
+                    why = (
+                        f"worked {row['worked']} times for {purpose!r}"
+                        if row["worked"]
+                        else f"used before for {purpose!r}"
+                    )
                     return Fit(row["settings"][field], why, row["id"])
         return None
 

@@ -22,8 +22,8 @@ BLOCK_BYTES = 1 << 20
 WHOLE_BYTES_MAX = 1 << 20
 """A file up to this size is kept whole."""
 
-HEAD_BYTES = 64 << 10
-TAIL_BYTES = 256 << 10
+HEAD_BYTES = 32 << 10
+TAIL_BYTES = 128 << 10
 WINDOW_BYTES_BEFORE = 1 << 10
 WINDOW_BYTES_AFTER = 6 << 10
 SHAPES_MAX = 100
@@ -33,11 +33,35 @@ HITS_PER_BLOCK_MAX = 512
 _KEY_BYTES = 120
 
 SEVERE = (
-    *("Error", "ERROR:", "xception", "raceback", "FAILED", "atal", "FATAL", "illed", "CANCELLED", "OOM", "Xid"),
+    *(
+        "Error",
+        "ERROR:",
+        "xception",
+        "raceback",
+        "FAILED",
+        "atal",
+        "FATAL",
+        "illed",
+        "CANCELLED",
+        "OOM",
+        "Xid",
+    ),
     *("ut of memory", "bort", "egmentation", "No such", "No space", "denied", "ritical", "CRITICAL"),
 )
 TROUBLE = (
-    *(*SEVERE, "rror", "RROR", "ailed", "ailure", "ssert", "ignal", "not found", "uota", "imed out", "imeout"),
+    *(
+        *SEVERE,
+        "rror",
+        "RROR",
+        "ailed",
+        "ailure",
+        "ssert",
+        "ignal",
+        "not found",
+        "uota",
+        "imed out",
+        "imeout",
+    ),
     *("efused", "nreachable", " nan", "=nan", ":nan", "NaN", "WARN", "错误", "失败", "异常"),
 )
 """Pieces of the words that programs and schedulers use for trouble: a filter for what to keep, no verdict.

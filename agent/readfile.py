@@ -184,5 +184,3 @@ def _number(value: float | None) -> float | int | str | None:
     if not math.isfinite(value):
         return str(value)
     return int(value) if value == int(value) else value
-
-

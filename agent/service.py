@@ -21,7 +21,7 @@ from agent.library import Library
 from agent.ports import Ports
 from agent.store import Applied, Unknown
 from states.credentials import find_credentials, is_secret
-from states.events import AnyEvent, Answered, Delegated, DeleteRequested, StopRequested
+from states.events import Answered, AnyEvent, Delegated, DeleteRequested, StopRequested
 from states.job import Job, State
 from states.naming import job_id
 from states.policy import Policy, layered
@@ -98,7 +98,9 @@ class Service:
         """A smoke or preparation run: a job like any other, with an id that was decided in `states/`."""
         cluster = self.cluster(parent.cluster)
         job = self._job(request, cluster, child_id, parent.spec.workspace, f"child:{child_id}")
-        job = job.but(parent=parent.id, owner=parent.owner, policy_set=parent.policy_set, language=parent.language)
+        job = job.but(
+            parent=parent.id, owner=parent.owner, policy_set=parent.policy_set, language=parent.language
+        )
         self.ports.store.create(job, Delegated(at=job.created_at, by=parent.id, checks=()))
         self.ports.announce(child_id)
 
@@ -108,14 +110,19 @@ class Service:
         ref = Ref(existing.name, existing.cluster_job_id)
         matches = cluster.find(existing.name) if existing.name else ()
         if existing.name and not matches:
-            raise Refusal(f"there is no job named {existing.name!r} on {cluster.name}; `wk list` shows what is there")
+            raise Refusal(
+                f"there is no job named {existing.name!r} on {cluster.name}; `wk list` shows what is there"
+            )
         if len(matches) > 1 and not existing.cluster_job_id:
             ids = ", ".join(match.cluster_job_id for match in matches)
             raise Refusal(f"{len(matches)} jobs are named {existing.name!r}: give one of the ids {ids}")
         if matches:
             ref = Ref(existing.name, existing.cluster_job_id or matches[0].cluster_job_id)
         taken = request.model_copy(
-            update={"existing": existing.model_copy(update={"cluster_job_id": ref.cluster_job_id}), "max_restarts": 0}
+            update={
+                "existing": existing.model_copy(update={"cluster_job_id": ref.cluster_job_id}),
+                "max_restarts": 0,
+            }
         )
         key = f"watch:{cluster.name}:{ref.cluster_job_id or ref.name}"
         return self.delegate(taken, workspace=workspace, request_id=key, by=by)
@@ -204,7 +211,9 @@ class Service:
             return job, open_now[0].number
         if not open_now:
             raise Refusal(f"{job.id} has no open question; `wk questions` lists the open ones")
-        raise Refusal(f"{job.id} has {len(open_now)} open questions: {', '.join(q.id for q in open_now)}; name one")
+        raise Refusal(
+            f"{job.id} has {len(open_now)} open questions: {', '.join(q.id for q in open_now)}; name one"
+        )
 
     # --- clusters --------------------------------------------------------------------------------------------
 
@@ -251,7 +260,11 @@ def refuse_credentials(request: Request) -> None:
         "image": request.image or "",
     }
     carrying = [place for place, text in places.items() if find_credentials(text)]
-    carrying += [f"env {name}" for name, value in request.env.items() if is_secret(name, value) or find_credentials(value)]
+    carrying += [
+        f"env {name}"
+        for name, value in request.env.items()
+        if is_secret(name, value) or find_credentials(value)
+    ]
     if carrying:
         raise Refusal(
             f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or submitted. "
@@ -274,7 +287,9 @@ def workspace_of(request: Request, *, beside: Path | None, default: Path | None,
 def _name_of(request: Request) -> str:
     if request.existing is not None:
         return request.existing.name or request.existing.cluster_job_id
-    words = [word for word in " ".join(request.command).replace("/", " ").split() if word.endswith((".py", ".sh"))]
+    words = [
+        word for word in " ".join(request.command).replace("/", " ").split() if word.endswith((".py", ".sh"))
+    ]
     return Path(words[0]).stem if words else Path(request.command[0]).stem
 
 
@@ -293,4 +308,13 @@ def _decision(row: RowMapping, asked: Sequence[str]) -> Decision:
     )
 
 
-__all__ = ["Decision", "Delegation", "Policy", "Refusal", "Service", "State", "checks_for", "refuse_credentials"]
+__all__ = [
+    "Decision",
+    "Delegation",
+    "Policy",
+    "Refusal",
+    "Service",
+    "State",
+    "checks_for",
+    "refuse_credentials",
+]

@@ -118,11 +118,17 @@ class Store:
         """Store a new job and its first event together. A known request id answers with the run that has it."""
         with self._write() as connection:
             if job.request_id:
-                known = connection.execute(select(JOBS.c.id).where(JOBS.c.request_id == job.request_id)).scalar()
+                known = connection.execute(
+                    select(JOBS.c.id).where(JOBS.c.request_id == job.request_id)
+                ).scalar()
                 if known is not None:
-                    return Applied(self._load(connection, known), "ignored", "delegated before", 0, duplicate=True)
+                    return Applied(
+                        self._load(connection, known), "ignored", "delegated before", 0, duplicate=True
+                    )
             if connection.execute(select(JOBS.c.id).where(JOBS.c.id == job.id)).scalar() is not None:
-                return Applied(self._load(connection, job.id), "ignored", "delegated before", 0, duplicate=True)
+                return Applied(
+                    self._load(connection, job.id), "ignored", "delegated before", 0, duplicate=True
+                )
             connection.execute(insert(JOBS).values(**_new_row(job)))
             applied = self._apply(connection, job, event)
         crash.point("event-committed")
@@ -164,7 +170,15 @@ class Store:
 
     def boards(self, *, live: bool = False, limit: int = 200) -> list[RowMapping]:
         """The list columns of runs, newest first; children of other runs are left out."""
-        columns = (JOBS.c.id, JOBS.c.state, JOBS.c.cluster, JOBS.c.board, JOBS.c.created_at, JOBS.c.ended_at, JOBS.c.wake_at)
+        columns = (
+            JOBS.c.id,
+            JOBS.c.state,
+            JOBS.c.cluster,
+            JOBS.c.board,
+            JOBS.c.created_at,
+            JOBS.c.ended_at,
+            JOBS.c.wake_at,
+        )
         query = select(*columns).order_by(JOBS.c.created_at.desc()).limit(limit)
         if live:
             query = query.where(JOBS.c.ended_at.is_(None))
@@ -184,7 +198,9 @@ class Store:
 
     def journal(self, job_id: str, *, after_seq: int = -1) -> list[RowMapping]:
         """The events of a run, oldest first."""
-        query = select(EVENTS).where(EVENTS.c.job_id == job_id, EVENTS.c.seq > after_seq).order_by(EVENTS.c.seq)
+        query = (
+            select(EVENTS).where(EVENTS.c.job_id == job_id, EVENTS.c.seq > after_seq).order_by(EVENTS.c.seq)
+        )
         with self._read() as connection:
             return list(connection.execute(query).mappings())
 
@@ -222,9 +238,7 @@ class Store:
         """Intent before call: from here on a crash leaves a mark."""
         with self._write() as connection:
             connection.execute(
-                update(EFFECTS)
-                .where(EFFECTS.c.id == effect_id)
-                .values(state="begun", begun_at=now)
+                update(EFFECTS).where(EFFECTS.c.id == effect_id).values(state="begun", begun_at=now)
             )
         crash.point("effect-begun")
 
@@ -239,7 +253,9 @@ class Store:
             connection.execute(
                 update(EFFECTS)
                 .where(EFFECTS.c.id == effect_id)
-                .values(state="asked", not_before=not_before, tries=EFFECTS.c.tries + 1, said=self._redact(said))
+                .values(
+                    state="asked", not_before=not_before, tries=EFFECTS.c.tries + 1, said=self._redact(said)
+                )
             )
 
     def jobs_with_effects(self, now: datetime, limit: int = 1000) -> list[str]:
@@ -288,7 +304,9 @@ class Store:
             rows = [Due(*row) for row in connection.execute(query)]
             if rows:
                 later = now + timedelta(seconds=claim_s)
-                _in_pieces(connection, [row.id for row in rows], lambda ids: _where(ids).values(wake_at=later))
+                _in_pieces(
+                    connection, [row.id for row in rows], lambda ids: _where(ids).values(wake_at=later)
+                )
         crash.point("wave-claimed")
         return rows
 
@@ -298,12 +316,15 @@ class Store:
             return
         now_us = microseconds(now)
         stretched = case(
-            (JOBS.c.look_s * LOOK_STRETCH < JOBS.c.look_s_max, JOBS.c.look_s * LOOK_STRETCH), else_=JOBS.c.look_s_max
+            (JOBS.c.look_s * LOOK_STRETCH < JOBS.c.look_s_max, JOBS.c.look_s * LOOK_STRETCH),
+            else_=JOBS.c.look_s_max,
         )
         look_us = literal(now_us) + sql_cast(JOBS.c.look_s * 1_000_000, BigInteger)
         grid_us = ((look_us + self._grid_us - 1) / self._grid_us).op("*")(self._grid_us)
         if self.engine.dialect.name == "sqlite":
-            grid_us = sql_cast((look_us + self._grid_us - 1).op("/")(self._grid_us), BigInteger).op("*")(self._grid_us)
+            grid_us = sql_cast((look_us + self._grid_us - 1).op("/")(self._grid_us), BigInteger).op("*")(
+                self._grid_us
+            )
         due_us = sql_cast(JOBS.c.deadline_at, BigInteger)
         wake_us = case((due_us.is_not(None) & (due_us < grid_us), due_us), else_=grid_us)
         values: dict[Any, Any] = {JOBS.c.wake_at: wake_us, JOBS.c.look_s: stretched}
@@ -324,7 +345,10 @@ class Store:
     def deliver(self, message: Mapping[str, Any]) -> bool:
         """Put a message into the inbox; False when it is there already (KEYED)."""
         with self._write() as connection:
-            if connection.execute(select(MESSAGES.c.id).where(MESSAGES.c.id == message["id"])).scalar() is not None:
+            if (
+                connection.execute(select(MESSAGES.c.id).where(MESSAGES.c.id == message["id"])).scalar()
+                is not None
+            ):
                 return False
             connection.execute(insert(MESSAGES).values(**{**message, "text": self._redact(message["text"])}))
         crash.point("message-delivered")
@@ -409,7 +433,8 @@ class Store:
         )
         if taken.effects:
             connection.execute(
-                insert(EFFECTS), [_effect_row(job.id, seq, n, effect, happened.at) for n, effect in enumerate(taken.effects)]
+                insert(EFFECTS),
+                [_effect_row(job.id, seq, n, effect, happened.at) for n, effect in enumerate(taken.effects)],
             )
         changed: CursorResult[Any] = connection.execute(
             update(JOBS)
@@ -424,7 +449,9 @@ class Store:
         """A timer or look that found nothing: only the timer moves."""
         from states.timers import wake_at
 
-        connection.execute(update(JOBS).where(JOBS.c.id == job.id).values(wake_at=self._on_grid(wake_at(job, at))))
+        connection.execute(
+            update(JOBS).where(JOBS.c.id == job.id).values(wake_at=self._on_grid(wake_at(job, at)))
+        )
 
     def _finish(self, connection: Connection, effect_id: str, now: datetime, said: str) -> None:
         connection.execute(
@@ -548,4 +575,6 @@ def _not_found(text: str, starts: Iterable[str], ids: Sequence[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(text, ids, n=1)
-    return f"there is no run {text!r}" + (f"; did you mean {near[0]!r}?" if near else "; `wk jobs` lists them")
+    return f"there is no run {text!r}" + (
+        f"; did you mean {near[0]!r}?" if near else "; `wk jobs` lists them"
+    )

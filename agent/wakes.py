@@ -65,7 +65,9 @@ class Wakes:
             return
         try:
             moved = wave(self._ports)
-            for job_id in dict.fromkeys([*moved, *self._ports.store.jobs_with_effects(self._ports.clock.now())]):
+            for job_id in dict.fromkeys(
+                [*moved, *self._ports.store.jobs_with_effects(self._ports.clock.now())]
+            ):
                 self._workers.give(job_id)
         except Exception:
             log.exception("a wave failed; the next sweep looks again")
@@ -78,9 +80,15 @@ class Wakes:
         if not self._scheduler.running:
             return
         try:
-            times = [at for at in (self._ports.store.next_wake(), self._ports.store.next_effect_at()) if at is not None]
+            times = [
+                at
+                for at in (self._ports.store.next_wake(), self._ports.store.next_effect_at())
+                if at is not None
+            ]
         except Exception:
             log.exception("the next wake could not be read; the sweep looks")
             return
         if times:
-            self._scheduler.add_job(self.look, DateTrigger(min(times), timezone=UTC), id=NEXT, replace_existing=True)
+            self._scheduler.add_job(
+                self.look, DateTrigger(min(times), timezone=UTC), id=NEXT, replace_existing=True
+            )

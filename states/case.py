@@ -10,10 +10,30 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from states.policy import Policy
-from states.reading import Counter, Diagnosis, Digest, Point, Progress, Scene, Sign, Track, Verdict, VerdictName
+from states.reading import (
+    Counter,
+    Diagnosis,
+    Digest,
+    Point,
+    Progress,
+    Scene,
+    Sign,
+    Track,
+    Verdict,
+    VerdictName,
+)
 
 STARTING = frozenset(
-    {"initializing", "loading model", "loading data", "resuming", "compiling", "tokenizing", "waiting for peers", "warming up"}
+    {
+        "initializing",
+        "loading model",
+        "loading data",
+        "resuming",
+        "compiling",
+        "tokenizing",
+        "waiting for peers",
+        "warming up",
+    }
 )
 """Phases, as `progress` names them, that come before the first step."""
 
@@ -104,7 +124,11 @@ class Case(NamedTuple):
         if not self.diagnosis.fatal:
             return False
         line = self.evidence_line
-        if line == 0 or not _QUIET_LEVEL.search(self.diagnosis.evidence[0].text) or self.lines_since(line) <= NEAR_END_LINES:
+        if (
+            line == 0
+            or not _QUIET_LEVEL.search(self.diagnosis.evidence[0].text)
+            or self.lines_since(line) <= NEAR_END_LINES
+        ):
             return True
         return any(_is_end(sign) and sign.evidence.line >= line for sign in self.diagnosis.signs)
 

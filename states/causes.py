@@ -82,7 +82,9 @@ def diagnose(
     return _diagnosis(pick, [*live, *broken, *said], scan, ended)
 
 
-def _choose(live: Sequence[Event], said: Sequence[Event], scan: Scan, ended: bool, length: int) -> _Pick | None:
+def _choose(
+    live: Sequence[Event], said: Sequence[Event], scan: Scan, ended: bool, length: int
+) -> _Pick | None:
     """The event that explains the others, strongest kind of explanation first."""
     by: dict[Weight, list[Event]] = {weight: [] for weight in Weight}
     for event in sorted([*live, *said], key=_order):
@@ -147,7 +149,11 @@ def _peer(event: Event) -> bool:
 def _behind(early: Event, root: Event) -> bool:
     """Is an earlier trouble of the surroundings the reason of this root, which itself allows that reading?"""
     near = root.at - NEAR_LINES <= early.at <= root.at
-    return near and early.sign.cause in root.also and early.sign.cause.startswith(("network.", "mount.", "storage."))
+    return (
+        near
+        and early.sign.cause in root.also
+        and early.sign.cause.startswith(("network.", "mount.", "storage."))
+    )
 
 
 def _explains(event: Event) -> bool:

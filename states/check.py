@@ -17,7 +17,14 @@ from states.table import TABLE
 
 def findings() -> list[str]:
     """Everything that is wrong with the table, in sentences."""
-    return [*_unknown_events(), *_dead_rows(), *_missing_cells(), *_unreachable(), *_no_way_out(), *_terminal_leaves()]
+    return [
+        *_unknown_events(),
+        *_dead_rows(),
+        *_missing_cells(),
+        *_unreachable(),
+        *_no_way_out(),
+        *_terminal_leaves(),
+    ]
 
 
 def _unknown_events() -> Iterator[str]:

@@ -107,4 +107,3 @@ def _is_fresh(found: Sequence[Line], before: Track, fingerprint: str, wrote_at: 
     if fingerprint != before.fingerprint:
         return True
     return wrote_at is not None and before.output_at is not None and wrote_at > before.output_at
-

@@ -42,7 +42,9 @@ def _nan(case: Case) -> Verdict | None:
             return case.say("failed", summary + " Then it was killed.", "E7", "F1", topic="nan")
         return case.say("failing", summary, "E7", topic="nan", provable=run >= case.policy.nan_steps)
     if run >= 2:
-        return case.say("ambiguous", f"The loss is not a number at the last {run} steps.", "E7", "E9", topic="nan")
+        return case.say(
+            "ambiguous", f"The loss is not a number at the last {run} steps.", "E7", "E9", topic="nan"
+        )
     return None
 
 
@@ -79,5 +81,7 @@ def _zero(case: Case) -> Verdict | None:
     values = [point.value for point in case.losses]
     if len(values) < FLAT_ZERO_POINTS or any(values):
         return None
-    summary = f"The loss has been exactly 0 at all {len(values)} points: the run moves, but it may learn nothing."
+    summary = (
+        f"The loss has been exactly 0 at all {len(values)} points: the run moves, but it may learn nothing."
+    )
     return case.say("ambiguous", summary, "E7", "E9", topic="zero-loss")

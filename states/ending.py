@@ -23,7 +23,13 @@ def ended(case: Case) -> Verdict | None:
     """
     phase, code = case.scene.phase, case.scene.exit_code
     if phase == "gone":
-        return case.say("ambiguous", "The cluster has no record of the job any more.", "F6", topic="gone", wants=("events",))
+        return case.say(
+            "ambiguous",
+            "The cluster has no record of the job any more.",
+            "F6",
+            topic="gone",
+            wants=("events",),
+        )
     if phase == "succeeded" or (phase not in OVER | _ALIVE and code == 0):
         return _went_well(case)
     if phase in OVER or (phase not in _ALIVE and (code or case.scene.signal)):
@@ -36,19 +42,34 @@ def _went_well(case: Case) -> Verdict:
     failure = case.diagnosis.fatal and not _finished_after(case)
     if outputs is False:
         name = "failed" if failure else "ambiguous"
-        return case.say(name, "It ended without an error code, but declared outputs are missing." + _said(case), "F1", "F4")
+        return case.say(
+            name,
+            "It ended without an error code, but declared outputs are missing." + _said(case),
+            "F1",
+            "F4",
+        )
     if failure and outputs is None:
-        return case.say("ambiguous", "It ended without an error code, but the log ends in a failure." + _said(case), "F1", "F4")
+        return case.say(
+            "ambiguous",
+            "It ended without an error code, but the log ends in a failure." + _said(case),
+            "F1",
+            "F4",
+        )
     return case.say("succeeded", _sentence("It ended well", case), "F1", "F2", diagnosis=Diagnosis())
 
 
 def _went_wrong(case: Case) -> Verdict:
     if case.scene.outputs_ok and _finished_after(case) and case.scene.phase == "failed":
-        summary = "The work says it finished and its outputs are there, but the cluster calls it failed." + _said(case)
+        summary = (
+            "The work says it finished and its outputs are there, but the cluster calls it failed."
+            + _said(case)
+        )
         return case.say("ambiguous", summary, "F1", "F4")
     told = case.diagnosis
     if told.cause == "none" and case.scene.phase in _CAUSE_OF:
-        told = Diagnosis(cause=_CAUSE_OF[case.scene.phase], owner="infra", retryable=case.scene.phase != "stopped")
+        told = Diagnosis(
+            cause=_CAUSE_OF[case.scene.phase], owner="infra", retryable=case.scene.phase != "stopped"
+        )
     code = case.scene.exit_code
     how = {"preempted": "It was preempted", "lost": "Its node was lost", "stopped": "It was stopped"}.get(
         case.scene.phase, f"It failed with exit code {code}" if code else "It failed"

@@ -25,7 +25,9 @@ UNKNOWN = Kind("code.exception")
 
 _ERRNO = re.compile(r"\[Errno (-?\d{1,4})\]|os error (\d{1,4})|Os \{ code: (\d{1,4})")
 _PATH = re.compile(r"['\"]([^'\"\n]{1,600})['\"]|(?:^|[\s:])(/[^\s'\":,]{2,600})")
-_CONFIG = re.compile(r"\.(?:ya?ml|toml|ini|cfg|conf)$|(?:config|settings|args)[^/]{0,40}\.json$|\.env$", re.ASCII)
+_CONFIG = re.compile(
+    r"\.(?:ya?ml|toml|ini|cfg|conf)$|(?:config|settings|args)[^/]{0,40}\.json$|\.env$", re.ASCII
+)
 _WEIGHTS = re.compile(
     r"\.(?:safetensors|bin|pth|ckpt|pdparams|gguf|onnx|msgpack|distcp)$"
     r"|(?:checkpoint|ckpt|weights|global_step|iter_\d)[^/]{0,80}(?:/|$)|tokenizer[^/]{0,40}$|latest$",
@@ -35,10 +37,44 @@ _DATA = re.compile(
     r"data|corpus|train|valid|test|imag|img|annot|label|coco|meta|\.(?:jsonl?|csv|tsv|txt|parquet|arrow|npy|npz|h5|idx|lmdb|tar|pkl|mp4|wav)$",
     re.IGNORECASE,
 )
-_LOADERS = ("torch/serialization", "load_checkpoint", "from_pretrained", "load_state_dict", "checkpointing", "modeling_utils")
-_HTTP = ("requests/", "urllib3/", "httpx/", "httpcore/", "aiohttp/", "huggingface_hub", "urllib/request", "botocore", "openai/")
-_PEERS = ("torch/distributed", "c10d", "gloo", "jax/_src/distributed", "deepspeed/comm", "rendezvous", "multiprocessing/connection")
-_CONFIG_FRAMES = ("config.py", "configuration", "deepspeed.py", "hf_argparser", "argument", "omegaconf", "hydra", "yaml/")
+_LOADERS = (
+    "torch/serialization",
+    "load_checkpoint",
+    "from_pretrained",
+    "load_state_dict",
+    "checkpointing",
+    "modeling_utils",
+)
+_HTTP = (
+    "requests/",
+    "urllib3/",
+    "httpx/",
+    "httpcore/",
+    "aiohttp/",
+    "huggingface_hub",
+    "urllib/request",
+    "botocore",
+    "openai/",
+)
+_PEERS = (
+    "torch/distributed",
+    "c10d",
+    "gloo",
+    "jax/_src/distributed",
+    "deepspeed/comm",
+    "rendezvous",
+    "multiprocessing/connection",
+)
+_CONFIG_FRAMES = (
+    "config.py",
+    "configuration",
+    "deepspeed.py",
+    "hf_argparser",
+    "argument",
+    "omegaconf",
+    "hydra",
+    "yaml/",
+)
 _EXECUTES = ("_execute_child", "os.py in execv", "_posixsubprocess", "asyncio/subprocess")
 
 ERRNO: dict[int, Kind] = {
@@ -140,7 +176,13 @@ def classify(name: str, message: str, frames: Sequence[str] = ()) -> Kind:
         return ERRNO[number]
     if name == "EOFError" or name in ("error", "UnpicklingError", "BadZipFile"):
         return _unreadable(name, frames)
-    if name in ("TimeoutError", "Timeout", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError"):
+    if name in (
+        "TimeoutError",
+        "Timeout",
+        "ConnectionError",
+        "ConnectionRefusedError",
+        "ConnectionResetError",
+    ):
         return _connection(name, frames)
     if name == "AttributeError" and message.startswith(("module '", "partially initialized module")):
         return Kind("code.exception", ("env.abi",))
@@ -187,7 +229,9 @@ def _unreadable(name: str, frames: Sequence[str]) -> Kind:
         return Kind("model.load", ("data.corrupt",))
     if any("multiprocessing" in frame for frame in frames):
         return Kind("code.exception", ("process.killed", "memory.host"))
-    if name == "EOFError" and not any(word in frame for frame in frames for word in ("pickle", "gzip", "load", "read")):
+    if name == "EOFError" and not any(
+        word in frame for frame in frames for word in ("pickle", "gzip", "load", "read")
+    ):
         return UNKNOWN
     return Kind("data.corrupt", ("model.load",)) if name != "error" else UNKNOWN
 

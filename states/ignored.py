@@ -21,8 +21,16 @@ _N = State.not_submitted
 _RULES: tuple[tuple[Iterable[str], Iterable[State], str], ...] = (
     (("delegated",), set(State) - {_P}, "this request is delegated already; its run goes on as it is"),
     (("delegated",), (_P,), "this request is delegated already; its run goes on as it is"),
-    (("check_finished", "child_finished"), set(LIVE) - {_P}, "preflight is past; a late check changes nothing"),
-    (("submitted", "submit_rejected", "submit_unclear"), set(LIVE) - {_S}, "no submit is waiting for an answer"),
+    (
+        ("check_finished", "child_finished"),
+        set(LIVE) - {_P},
+        "preflight is past; a late check changes nothing",
+    ),
+    (
+        ("submitted", "submit_rejected", "submit_unclear"),
+        set(LIVE) - {_S},
+        "no submit is waiting for an answer",
+    ),
     (("looked_up",), set(LIVE) - {_S, _B}, "no submit is being looked for"),
     (("observed", "cluster_unreachable"), (_P, _S), "there is no cluster job to look at yet"),
     (("observed", "cluster_unreachable"), (_C,), "the end is known; the outputs are being collected"),
@@ -52,7 +60,9 @@ def _covered() -> frozenset[tuple[State, str]]:
 
 
 def _unguarded() -> frozenset[tuple[State, str]]:
-    return frozenset((s, kind) for line in TABLE if line.when is None for kind in line.on for s in line.source)
+    return frozenset(
+        (s, kind) for line in TABLE if line.when is None for kind in line.on for s in line.source
+    )
 
 
 def _reasons() -> dict[tuple[State, str], str]:

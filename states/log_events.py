@@ -79,14 +79,20 @@ _SUPPOSES = re.compile(
     r"|[Ff]or example|such as|[Hh]int|[Tt]ip|[Ss]uggest|[Uu]sually|[Rr]ecommend|[Uu]nless|[Ii]n order to|instead of"
     r"|[Tt]ry (?:to|setting|using|reducing)|[Ee]nsure|[Ww]hether)\b"
 )
-_USAGE = re.compile(r"\s{0,16}(?:usage: |--?[a-zA-Z][\w-]{0,60}(?:[ ,=\[]|$)|\+{1,4} (?!.{0,200}(?:not found|No such)))")
+_USAGE = re.compile(
+    r"\s{0,16}(?:usage: |--?[a-zA-Z][\w-]{0,60}(?:[ ,=\[]|$)|\+{1,4} (?!.{0,200}(?:not found|No such)))"
+)
 _DUMP = re.compile(r"(?:Namespace\(|[Aa]rguments?[:=] ?[({]|[Cc]onfig(?:uration)?[:=] ?[({]|args: )")
-_CAN_BE_IGNORED = re.compile(r"(?:can|may|should) be (?:safely )?ignored|safe to ignore|ignor(?:e this|ing this)")
+_CAN_BE_IGNORED = re.compile(
+    r"(?:can|may|should) be (?:safely )?ignored|safe to ignore|ignor(?:e this|ing this)"
+)
 _MILD = re.compile(
     r"^.{0,120}?(?<!NCCL )(?:\b(?:DEBUG|INFO|WARN|WARNING|[Ww]arning|NOTICE)\b|\[[IWD]\])"
     r"(?!.{0,120}\b(?:ERROR|FATAL|CRITICAL)\b)|^[IW]\d{4} \d\d:|[Rr]etrying|[Ww]ill (?:be )?retr|[Tt]rying again|[Rr]econnecting|\b[Rr]etry \d{1,4}/\d"
 )
-_DOES_WITHOUT = re.compile(r"[Ff]all(?:ing|s)? ?back|[Uu]sing (?:the )?defaults?\b|[Ff]or (?:the )?(?:best|better|optimal) performance|[Ss]kipping (?:import|optional)")
+_DOES_WITHOUT = re.compile(
+    r"[Ff]all(?:ing|s)? ?back|[Uu]sing (?:the )?defaults?\b|[Ff]or (?:the )?(?:best|better|optimal) performance|[Ss]kipping (?:import|optional)"
+)
 
 _AGAIN = re.compile(
     r"[Rr]etrying|[Tt]rying (?:again|to resume)|[Rr]estarting|[Aa]ttempt \d{1,4} (?:of|failed)|[Ww]ill (?:be )?re(?:try|start)|重试|重启"
@@ -123,7 +129,9 @@ def rises(lines: Sequence[Line], skip: frozenset[int] = frozenset()) -> dict[str
         if at in skip or not line.text or _NO_STEP.search(line.text):
             continue
         marks = [(word.lower(), int(value)) for word, value in _STEP.findall(line.text[:400])]
-        marks += [(f"of {total}", int(done)) for done, total in _PART.findall(line.text[:400]) if int(total) > 0]
+        marks += [
+            (f"of {total}", int(done)) for done, total in _PART.findall(line.text[:400]) if int(total) > 0
+        ]
         for key, value in marks:
             if key in highest and value > highest[key]:
                 found.setdefault(key, []).append(at)
@@ -236,7 +244,9 @@ class _Pickings:
     def _looping(self, found: Sequence[Event]) -> Sequence[Event]:
         """The same failed fetch again and again is a loop around it, not an end."""
         times = sum(event.count for event in found)
-        if times < LOOP_TIMES or not all(event.chain < 0 and event.sign.cause.startswith(_FETCHES) for event in found):
+        if times < LOOP_TIMES or not all(
+            event.chain < 0 and event.sign.cause.startswith(_FETCHES) for event in found
+        ):
             return found
         return [_softened(event) for event in found]
 
@@ -256,14 +266,22 @@ class _Pickings:
                 if tries or talks_on or self._unretrieved(event):
                     event = _softened(event)
             kept.append(event)
-        return [self._as_crash_loop(event) if crashed.get(event.sign.entry, 0) >= RISES_OUTLIVED else event for event in kept]
+        return [
+            self._as_crash_loop(event) if crashed.get(event.sign.entry, 0) >= RISES_OUTLIVED else event
+            for event in kept
+        ]
 
     def _unretrieved(self, event: Event) -> bool:
         return event.chain >= 0 and self._traces.chains[event.chain].survived
 
     def _as_crash_loop(self, event: Event) -> Event:
         layer = self._signatures.causes["crash.loop"]
-        update = {"cause": "crash.loop", "owner": layer.owner, "retryable": layer.retryable, "advice": layer.advice}
+        update = {
+            "cause": "crash.loop",
+            "owner": layer.owner,
+            "retryable": layer.retryable,
+            "advice": layer.advice,
+        }
         return event._replace(sign=event.sign.model_copy(update=update), also=(event.sign.cause, *event.also))
 
     def _add(self, at: int, line: Line, entry: Entry, mild: bool) -> None:
@@ -293,7 +311,9 @@ class _Pickings:
 
     def _told(self, number: int, chain: Trace | None, link: Raised, known: Sequence[Event]) -> Event | None:
         """The event of one exception that no root signature explained."""
-        if link.name in _WRAPPERS or any(event.at == link.at and event.weight is not Weight.likely for event in known):
+        if link.name in _WRAPPERS or any(
+            event.at == link.at and event.weight is not Weight.likely for event in known
+        ):
             return None
         line = self._lines[link.at]
         kind = exceptions.classify(link.name, link.message, link.frames)
@@ -321,8 +341,23 @@ class _Pickings:
         return Event(link.at, link.at, weight, sign, kind.also, True, number)
 
 
-_WRAPPERS = ("RayTaskError", "ChildFailedError", "CalledProcessError", "SystemExit", "ExceptionGroup", "BaseExceptionGroup")
-_HANDLED = ("KeyError", "AttributeError", "StopIteration", "Empty", "CancelledError", "IndexError", "TypeError")
+_WRAPPERS = (
+    "RayTaskError",
+    "ChildFailedError",
+    "CalledProcessError",
+    "SystemExit",
+    "ExceptionGroup",
+    "BaseExceptionGroup",
+)
+_HANDLED = (
+    "KeyError",
+    "AttributeError",
+    "StopIteration",
+    "Empty",
+    "CancelledError",
+    "IndexError",
+    "TypeError",
+)
 _ORDER = {
     Weight.root: 0,
     Weight.symptom: 1,
@@ -353,7 +388,11 @@ def _refined(ordered: Sequence[Event]) -> Event:
     best = ordered[0]
     if best.sign.cause == "network.timeout":
         for event in ordered[1:]:
-            if event.weight is best.weight and event.sign.cause in ("network.proxy", "network.dns", "network.rate_limited"):
+            if event.weight is best.weight and event.sign.cause in (
+                "network.proxy",
+                "network.dns",
+                "network.rate_limited",
+            ):
                 return event
     return best
 

@@ -25,6 +25,7 @@ from states.job import MACHINE_VERSION, TERMINAL, Job, State
 from states.table import TABLE, Row
 from states.timers import wake_at
 
+
 class Moved(NamedTuple):
     """The job went from one state to another."""
 
@@ -139,7 +140,9 @@ def step(job: Job, event: AnyEvent) -> Step:
     assert change is not None  # a taken row always acts
     assert line is not None
     settled = _settled(job, change.job, cursor.state, event.at, change.said)
-    outcome: Outcome = Moved(job.state, cursor.state) if cursor.state is not job.state else Stayed(change.said)
+    outcome: Outcome = (
+        Moved(job.state, cursor.state) if cursor.state is not job.state else Stayed(change.said)
+    )
     return Step(settled, change.effects, outcome, line.why, line.do.__name__, change.said)
 
 

@@ -44,9 +44,7 @@ def choose(real: Sequence[Series], at: NamesAt, goals: Mapping[str, float]) -> S
     return max(real, key=lambda one: (_score(one, outer, at, goals, newest), one.rises, one.last_index))
 
 
-def _score(
-    one: Series, epoch: Series | None, at: NamesAt, goals: Mapping[str, float], newest: int
-) -> float:
+def _score(one: Series, epoch: Series | None, at: NamesAt, goals: Mapping[str, float], newest: int) -> float:
     score = _base(one, goals) - _CONTEXTS[one.context] + min(one.rises, 10) * 0.3
     score += (3.0 if one.total else 0.0) + (6.0 if "global" in one.name else 0.0)
     if epoch is not None and one is not epoch:

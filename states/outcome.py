@@ -40,18 +40,28 @@ def outcome_of(job: Job) -> Outcome:
         return Outcome(State.failed, cause, f"{phase} and not restarted")
     if phase is Phase.succeeded or code == 0:
         return _succeeded(job)
-    return Outcome(State.unknown, "", "the cluster has no record of how it ended, and nothing under the workspace tells")
+    return Outcome(
+        State.unknown, "", "the cluster has no record of how it ended, and nothing under the workspace tells"
+    )
 
 
 def _succeeded(job: Job) -> Outcome:
     missing = job.collected.missing
     if missing:
-        return Outcome(State.failed, "data.missing", f"it ended with exit code 0, but {', '.join(missing)} is not there")
+        return Outcome(
+            State.failed, "data.missing", f"it ended with exit code 0, but {', '.join(missing)} is not there"
+        )
     if job.diagnosis.fatal and not job.request.outputs:
         return Outcome(
-            State.failed, job.diagnosis.cause, "it ended with exit code 0, but its log ends in a failure that nothing caught"
+            State.failed,
+            job.diagnosis.cause,
+            "it ended with exit code 0, but its log ends in a failure that nothing caught",
         )
-    return Outcome(State.succeeded, "", "exit code 0" + (" and every declared output is there" if job.request.outputs else ""))
+    return Outcome(
+        State.succeeded,
+        "",
+        "exit code 0" + (" and every declared output is there" if job.request.outputs else ""),
+    )
 
 
 def failure_cause(job: Job) -> str:

@@ -143,7 +143,9 @@ def hazard(pattern: str) -> str:
     try:
         tree = _tree(pattern)
         if not needles(pattern):
-            return f"it needs a literal of at least {NEEDLE_MIN} characters in every alternative (and no (?i))"
+            return (
+                f"it needs a literal of at least {NEEDLE_MIN} characters in every alternative (and no (?i))"
+            )
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"
     for reason in _walk(tree, repeated=False):

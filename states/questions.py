@@ -131,7 +131,13 @@ QUESTIONS: Mapping[str, Template] = {
         "{name} has no usable environment: {why} Is there an image or an environment to point at?",
         "{name} 没有可用的环境: {why} 有现成的镜像或环境吗?",
         (
-            Option("environment", Act.set_value, "use the environment at this path", "用这个路径的环境", "environment"),
+            Option(
+                "environment",
+                Act.set_value,
+                "use the environment at this path",
+                "用这个路径的环境",
+                "environment",
+            ),
             Option("image", Act.set_value, "use this image, which has it", "用自带环境的镜像", "image"),
             Option("build", Act.build, "build a complete one in the workspace", "在工作区里建一个完整的环境"),
             _GIVE_UP,
@@ -169,7 +175,13 @@ QUESTIONS: Mapping[str, Template] = {
         "{name} 要的资源现在不够: {why} 等待, 还是减少?",
         (
             Option("wait", Act.go_on, "queue and wait", "排队等待"),
-            Option("reduce", Act.set_value, "reduce to this many GPUs per replica", "减少到每个副本这么多卡", "gpu"),
+            Option(
+                "reduce",
+                Act.set_value,
+                "reduce to this many GPUs per replica",
+                "减少到每个副本这么多卡",
+                "gpu",
+            ),
             _GIVE_UP,
         ),
         "wait",
@@ -350,7 +362,9 @@ def understand(question: Question, reply: str) -> Choice | NotAnAnswer:
 def _after(text: str, key: str, number: str) -> str | None:
     """What follows the option's key or number in the reply; None when it does not start with either."""
     for head in (key, number):
-        found = re.fullmatch(rf"{re.escape(head)}(?:\s*[=:]\s*|\s+|$)(.*)", text, re.IGNORECASE | re.DOTALL | re.ASCII)
+        found = re.fullmatch(
+            rf"{re.escape(head)}(?:\s*[=:]\s*|\s+|$)(.*)", text, re.IGNORECASE | re.DOTALL | re.ASCII
+        )
         if found:
             return found[1]
     return None

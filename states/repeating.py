@@ -26,7 +26,9 @@ _TROUBLE = re.compile(
     r"|could(?: not|n't)|cannot|unable|错误|失败|重试|超时",
     re.IGNORECASE,
 )
-_RETRIES = re.compile(r"\bretr(?:y|ies|ying)\b|try(?:ing)? again|\battempt|\bresum(?:e|ing)\b|重试|再次尝试", re.IGNORECASE)
+_RETRIES = re.compile(
+    r"\bretr(?:y|ies|ying)\b|try(?:ing)? again|\battempt|\bresum(?:e|ing)\b|重试|再次尝试", re.IGNORECASE
+)
 _RESTARTS = re.compile(r"\b(?:re)?(?:start|launch|spawn)(?:s|ed|ing)?\b|重启|重新启动", re.IGNORECASE)
 _COUNTED = re.compile(r"\brestart(?:s|ed| ?[Cc]ount)?\b\D{0,12}(\d{1,6})", re.IGNORECASE)
 _TRANSFER_UNITS = ("byte", "KiB", "percent", "file")
@@ -40,7 +42,9 @@ def crash_loops(case: Case) -> Verdict | None:
     many workers prints many lines (E7).
     """
     policy = case.policy
-    counted = max((int(found[1]) for reason in case.scene.reasons for found in _COUNTED.finditer(reason)), default=0)
+    counted = max(
+        (int(found[1]) for reason in case.scene.reasons for found in _COUNTED.finditer(reason)), default=0
+    )
     seen = _restarts_seen(case)
     named = case.cause == "crash.loop" or any("CrashLoopBackOff" in reason for reason in case.scene.reasons)
     if not named and max(counted, seen) < policy.crash_loops:
@@ -49,7 +53,9 @@ def crash_loops(case: Case) -> Verdict | None:
     lasting = not case.works and still_s >= policy.stuck_s_min
     sure = lasting and (counted >= policy.crash_loops or seen >= 4 * policy.crash_loops)
     times = f"{max(counted, seen)} times " if max(counted, seen) else ""
-    summary = f"The program dies and is started again, {times}without a milestone between. {first_words(case)}"
+    summary = (
+        f"The program dies and is started again, {times}without a milestone between. {first_words(case)}"
+    )
     return case.say("failing", summary.strip(), "E7", topic="crash-loop", provable=sure)
 
 
@@ -94,4 +100,6 @@ def drags(case: Case) -> Verdict | None:
     through_retries = case.cause.startswith("network.") and main is not None and main.unit in _TRANSFER_UNITS
     if case.cause != "download.slow" and not through_retries:
         return None
-    return case.say("slow", f"A download drags on; {place(case)}. {first_words(case)}", "E11", topic="download")
+    return case.say(
+        "slow", f"A download drags on; {place(case)}. {first_words(case)}", "E11", topic="download"
+    )

@@ -135,7 +135,9 @@ def read(name: str, text: str, causes: Mapping[str, Layer], taken: Iterable[str]
     heads = [number for number, line in enumerate(text.split("\n"), 1) if _ENTRY_HEAD.match(line)]
     unknown = sorted(set(document) - {"entry", "cause"})
     if unknown or not isinstance(raws, list) or len(heads) != len(raws):
-        raise SignatureError(f"{name}:1: a signature file holds [[entry]] tables only; found {unknown or 'others'}")
+        raise SignatureError(
+            f"{name}:1: a signature file holds [[entry]] tables only; found {unknown or 'others'}"
+        )
     entries: list[Entry] = []
     ids = set(taken)
     for head, raw in zip(heads, raws, strict=True):

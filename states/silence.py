@@ -27,7 +27,9 @@ def quiet_phase(case: Case) -> bool:
     """The last phase that the log named, with no counter after it, is one that may be silent."""
     progress = case.progress
     phase = progress.phase or case.track.phase
-    return bool(phase and _QUIET.search(phase)) and (progress.phase_line == 0 or progress.phase_line >= case.milestone_line)
+    return bool(phase and _QUIET.search(phase)) and (
+        progress.phase_line == 0 or progress.phase_line >= case.milestone_line
+    )
 
 
 def silent(case: Case) -> Verdict | None:

@@ -121,7 +121,9 @@ class Request(Frozen):
     @model_validator(mode="after")
     def _has_work(self) -> Self:
         if not self.command and self.existing is None:
-            raise ValueError("a request needs a command (or `existing`, to watch a job that is already there)")
+            raise ValueError(
+                "a request needs a command (or `existing`, to watch a job that is already there)"
+            )
         if self.gpu_min is not None and self.gpu_min > self.gpu:
             raise ValueError("gpu_min is above gpu")
         return self

@@ -94,7 +94,9 @@ def look_s(job: Job) -> float:
     cadence_s = job.track.cadence_s or job.request.cadence_s
     if cadence_s is not None:
         return _between(policy.look_s_min, cadence_s * policy.looks_per_cadence, policy.look_s_max)
-    return _between(policy.look_s_first, policy.look_s_first * 2.0 ** min(job.track.looks, 20), policy.look_s_max)
+    return _between(
+        policy.look_s_first, policy.look_s_first * 2.0 ** min(job.track.looks, 20), policy.look_s_max
+    )
 
 
 def _preflight(job: Job) -> datetime | None:

@@ -29,7 +29,19 @@ _DIRECT = "The above exception was the direct cause"
 _FRAME = re.compile(r"""\s{0,80}File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,120}))?""")
 _LOGGED_FRAME = re.compile(r"""\S.{0,100}?(?=  File "[^"]{1,400}", line \d)""")
 _RAISED = re.compile(r"((?:\w{1,80}\.){0,8}[A-Za-z_]\w{1,80})(?:\((\w{1,80})\))?(?::(?:\s(.*))?|\s*)$")
-_CLASS_ENDS = ("Error", "Exception", "Interrupt", "Exit", "Warning", "Timeout", "Failure", "Failed", "Expired", "Group", "Disconnected")
+_CLASS_ENDS = (
+    "Error",
+    "Exception",
+    "Interrupt",
+    "Exit",
+    "Warning",
+    "Timeout",
+    "Failure",
+    "Failed",
+    "Expired",
+    "Group",
+    "Disconnected",
+)
 _BOX = "│╭╰┃❱╮╯"
 _GROUP_RAIL = re.compile(r"\s{0,40}(?:\| ?){1,8}")
 _GROUP_FORK = re.compile(r"\s{0,40}\+-[+-]")
@@ -155,7 +167,9 @@ class _Reader:
         if not (self._links and self._how):
             self._close()
             self._first = at
-            self._quiet = any(text.startswith(_IGNORED) for text in self._told[-1:]) or bool(_QUIET.search(prefix))
+            self._quiet = any(text.startswith(_IGNORED) for text in self._told[-1:]) or bool(
+                _QUIET.search(prefix)
+            )
             self._alone = any(_UNRETRIEVED in text for text in self._told)
             self._group = "Exception Group" in prefix
         if not self._group:
@@ -180,7 +194,9 @@ class _Reader:
             if raised(body):
                 self._candidate = (at, body)
             self.code.add(at)
-        elif (found := _exception(body)) and (self._inside == "block" or "." in body.partition(":")[0] or raised(body)):
+        elif (found := _exception(body)) and (
+            self._inside == "block" or "." in body.partition(":")[0] or raised(body)
+        ):
             self._raise(at, *found)
         elif _FRAME.match(after) or after[:4] == "    ":
             self.code.add(at)

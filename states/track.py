@@ -164,7 +164,7 @@ def _gap(before: datetime | None, after: datetime) -> float | None:
 
 
 def _rate(before: Track, now: Progress, heard: datetime, fell: bool) -> tuple[float | None, float | None]:
-    """(main units per second, its relative spread). Between two looks it has the pauses in it: that goes first."""
+    """(main units per second, its relative spread). What passed between two looks has the pauses in it."""
     seen = _between_looks(before, now, heard)
     if seen is None and before.rate_per_s is None:
         seen = now.rate_per_s

@@ -26,10 +26,10 @@ _EPISODES = frozenset(
 )
 _BATCHES = frozenset("batch batches minibatch batchid batchidx 批 批次".split())
 _ITEMS = frozenset(
-    "sample samples example examples request requests task tasks taskid file files item items document documents"
-    " doc docs prompt prompts question questions image images video videos frame frames record records row rows"
-    " chunk chunks page pages stage job jobs sequence sequences test tests case cases target targets shard shards"
-    " part parts node nodes query queries molecule molecules structure structures conversation conversations"
+    "sample samples example examples request requests task tasks taskid file files item items document"
+    " documents doc docs prompt prompts question questions image images video videos frame frames record"
+    " records row rows chunk chunks page pages stage job jobs sequence sequences test tests case cases"
+    " target targets shard shards part parts node nodes query queries molecule molecules structure structures conversation conversations"
     " agent agents 样本 文件 条 张 个".split()
 )
 TOTAL_WORDS = frozenset("max maximum total target planned final".split())
@@ -48,8 +48,8 @@ SETTING_WORDS = frozenset(
 )
 SETTING_AHEAD = frozenset("every per each last first next of after within".split())
 COUNTDOWN_OF_TIME = frozenset(
-    "seconds second s sec secs ms minutes minute min hours hour days time times retries retry tries attempts is are"
-    " was be".split()
+    "seconds second s sec secs ms minutes minute min hours hour days time times retries retry tries"
+    " attempts is are was be".split()
 )
 
 _DENIED = re.compile(
@@ -59,8 +59,8 @@ _DENIED = re.compile(
 )
 _RESTORED = re.compile(
     r"resum\w*|restor\w*|load(?:ed|ing)?|continu\w+|start(?:ing|ed)? (?:\w+ )?(?:from|at)"
-    r"|from (?:\w+ )?(?:step|iteration|epoch)|rollback|roll\w* back|checkpoint|ckpt|sav(?:e|ed|ing)|snapshot|best"
-    r"|恢复|加载|保存",
+    r"|from (?:\w+ )?(?:step|iteration|epoch)|rollback|roll\w* back|checkpoint|ckpt|sav(?:e|ed|ing)|snapshot"
+    r"|best|恢复|加载|保存",
     re.IGNORECASE,
 )
 _MEASURED = re.compile(

@@ -24,7 +24,9 @@ from states.reading import Diagnosis, Digest, Line, Scene, Track, Verdict
 from states.repeating import crash_loops, drags, loops
 from states.silence import quiet_phase, silent
 
-_TRANSIENT = frozenset({"none", "scheduling.capacity", "scheduling.quota", "scheduling.preempted", "download.slow"})
+_TRANSIENT = frozenset(
+    {"none", "scheduling.capacity", "scheduling.quota", "scheduling.preempted", "download.slow"}
+)
 _WORKING = frozenset({"evaluating", "serving", "saving checkpoint", "uploading"})
 """Phases of the work itself; it may print no counter in them."""
 
@@ -85,7 +87,9 @@ def _not_started(case: Case) -> Verdict | None:
     told = case.diagnosis
     if told.cause in _TRANSIENT or told.retryable:
         return case.say("starting", f"Still starting ({case.scene.phase}). {first_words(case)}".strip(), "E1")
-    return case.say("failing", f"It cannot start: {first_words(case)}", "E3", "E9", topic=f"start:{told.cause}")
+    return case.say(
+        "failing", f"It cannot start: {first_words(case)}", "E3", "E9", topic=f"start:{told.cause}"
+    )
 
 
 def _died(case: Case) -> Verdict | None:
@@ -101,6 +105,10 @@ def _died(case: Case) -> Verdict | None:
     summary = f"A process ended{where}: {first_words(case)}"
     if case.runs:
         return case.say("failing", summary, "E3", "E9", topic="fatal")
+    if case.cause.startswith("hang.") and case.main is not None and case.main.value == 0:
+        return case.say(
+            "hung", f"It was ended without having made one step: {place(case)}.", "E6", "F1", topic="hung"
+        )
     return case.say("failed", summary, "E3", "F1", topic="fatal")
 
 
@@ -126,7 +134,9 @@ def _all_counted(case: Case) -> bool:
     main = case.main
     if main is None or not main.unit or not case.works or case.progress.phase_line > case.milestone_line:
         return False
-    return all(complete(one) for one in (main, *case.progress.counters) if one.total is not None and one.line) and complete(main)
+    return all(
+        complete(one) for one in (main, *case.progress.counters) if one.total is not None and one.line
+    ) and complete(main)
 
 
 def _stuck(case: Case) -> Verdict | None:
@@ -138,7 +148,9 @@ def _stuck(case: Case) -> Verdict | None:
     limit_s = max(policy.hung_s if calm else policy.stuck_s_min, policy.stuck_cadences * cadence_s)
     if still_s < limit_s or case.track.still_looks < 2:
         return None
-    summary = f"Output flows, but no milestone came for {span(still_s)} where one came every {span(cadence_s)}."
+    summary = (
+        f"Output flows, but no milestone came for {span(still_s)} where one came every {span(cadence_s)}."
+    )
     return case.say("ambiguous", f"{summary} Last: {place(case)}.", "E5", "E9", topic="stuck")
 
 
@@ -156,7 +168,9 @@ def _starting(case: Case) -> Verdict | None:
 
 def _consequences_only(case: Case) -> bool:
     """Processes were taken down, but what began it is not in this piece."""
-    return case.cause == "none" and any(sign.role in ("cascade", "confirmation") for sign in case.diagnosis.signs)
+    return case.cause == "none" and any(
+        sign.role in ("cascade", "confirmation") for sign in case.diagnosis.signs
+    )
 
 
 def _moving(case: Case) -> Verdict | None:
@@ -171,7 +185,9 @@ def _moving(case: Case) -> Verdict | None:
 
 
 def _unsettled(case: Case) -> Verdict:
-    wants: tuple[Want, ...] = ("more_tail", "events", "model") if _consequences_only(case) else ("head", "events", "model")
+    wants: tuple[Want, ...] = (
+        ("more_tail", "events", "model") if _consequences_only(case) else ("head", "events", "model")
+    )
     return case.say("unsettled", "The log says too little to judge.", "I3", topic="unclear", wants=wants)
 
 

@@ -209,8 +209,9 @@ class LocalCluster:
         """The store under its lock; whatever the disk refuses is "could not ask"."""
         store = Store(self.options.root or default_root(self.name))
         with _answered(self.name):
-            store.prepare(self._habits)
+            store.prepare()
             with store.locked():
+                store.adopt(self._habits)
                 yield store
 
     @contextlib.contextmanager

@@ -105,17 +105,20 @@ class Habits(NamedTuple):
 
 
 class Store:
-    """The folder. Every method that writes is called with the lock held; OSError where the disk says no."""
+    """The folder. Whatever writes a file is called with the lock held; OSError where the disk says no."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.jobs = root / "jobs"
         self.ended = root / "ended"
 
-    def prepare(self, habits: Habits) -> None:
-        """Make the folder (the person's own, mode 700) and write the habits where they differ."""
+    def prepare(self) -> None:
+        """Make the folders, the person's own (mode 700). Needs no lock."""
         for folder in (self.root, self.jobs, self.ended):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def adopt(self, habits: Habits) -> None:
+        """Write the habits down where they differ."""
         if self._habits() != habits:
             _write(self.root / "cluster.json", _jsonable(habits))
 

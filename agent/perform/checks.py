@@ -39,7 +39,9 @@ def run_check(effect: RunCheck, asked: AskedEffect, job: Job, ports: Ports, leas
             check = _row(effect.name, "could_not", f"the cluster could not be asked: {error}")
         except OSError as error:
             check = _row(effect.name, "could_not", f"{type(error).__name__}: {error}")
-    clean = check.model_copy(update={"evidence": ports.redact(check.evidence), "mend": ports.redact(check.mend)})
+    clean = check.model_copy(
+        update={"evidence": ports.redact(check.evidence), "mend": ports.redact(check.mend)}
+    )
     return CheckFinished(at=ports.clock.now(), check=clean)
 
 
@@ -90,7 +92,14 @@ def group(job: Job, secrets: Secrets) -> Check:
         return _row("group", "fine", "this cluster bills nobody", rule="B2")
     value = secrets.get(GROUP_KEY)
     if not value:
-        return _row("group", "ask", f"not set: {GROUP_KEY}.", mend=advice(GROUP_KEY), rule="B2", question="credentials")
+        return _row(
+            "group",
+            "ask",
+            f"not set: {GROUP_KEY}.",
+            mend=advice(GROUP_KEY),
+            rule="B2",
+            question="credentials",
+        )
     try:
         pairs = groups(value)
     except MalformedGroups as error:
@@ -100,7 +109,13 @@ def group(job: Job, secrets: Secrets) -> Check:
         return _row("group", "fine", "the default pair is used", rule="B3")
     if find_pair(pairs, named) is None:
         mend = f"Leave `group` out to use the default pair, or add the pair to {GROUP_KEY}."
-        return _row("group", "refuse", f"the group {named!r} is not one of your configured pairs", mend=mend, rule="B3")
+        return _row(
+            "group",
+            "refuse",
+            f"the group {named!r} is not one of your configured pairs",
+            mend=mend,
+            rule="B3",
+        )
     return _row("group", "fine", f"{named}, with its own namespace", rule="B3")
 
 
@@ -111,7 +126,11 @@ def image(job: Job, ports: Ports) -> Check:
     if job.spec.image:
         return _row("image", "fine", f"{job.spec.image}, as handed", rule="C5")
     return _from_library(job, ports, "image", "C5") or _row(
-        "image", "ask", "None was given, and the library has none for this kind of work.", rule="C5", question="image"
+        "image",
+        "ask",
+        "None was given, and the library has none for this kind of work.",
+        rule="C5",
+        question="image",
     )
 
 
@@ -120,7 +139,9 @@ def environment(job: Job, ports: Ports) -> Check:
     path = job.spec.environment
     if not path:
         remembered = _from_library(job, ports, "environment", "C6")
-        return remembered or _row("environment", "fine", "the one that the image or the machine has", rule="C6")
+        return remembered or _row(
+            "environment", "fine", "the one that the image or the machine has", rule="C6"
+        )
     where = Path(job.spec.workspace, path)
     if (where / "bin" / "python").exists():
         return _row("environment", "fine", f"{path} has an interpreter", rule="C6")
@@ -157,7 +178,11 @@ def _lacking(job: Job, free: Capacity) -> list[str]:
         ("CPU cores", spec.cpu * spec.replicas, free.free_cpu),
         ("MiB of memory", spec.memory_mib * spec.replicas, free.free_memory_mib),
     )
-    lacking = [f"{want:g} {what} asked, {have:g} free" for what, want, have in wants if have is not None and want > have]
+    lacking = [
+        f"{want:g} {what} asked, {have:g} free"
+        for what, want, have in wants
+        if have is not None and want > have
+    ]
     if free.block_gpu is not None and spec.gpu > free.block_gpu and not lacking:
         lacking.append(f"{spec.gpu} GPUs asked on one node, {free.block_gpu} free on the best one")
     return lacking
@@ -180,7 +205,9 @@ def _from_library(job: Job, ports: Ports, field: str, rule: str, *, row: str = "
     if entry is None:
         return None
     said = f"{entry.value} from the library ({entry.why})"
-    return _row(row or field, "fine", said, rule=rule, found={field: entry.value}, facts={"note": f"{field}: {said}"})
+    return _row(
+        row or field, "fine", said, rule=rule, found={field: entry.value}, facts={"note": f"{field}: {said}"}
+    )
 
 
 def _row(

@@ -58,7 +58,9 @@ def _artifacts(workspace: Path, pattern: str) -> Iterator[Artifact]:
         if size_bytes is None:
             continue
         written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        yield Artifact(path=str(path.relative_to(workspace)), size_bytes=size_bytes, modified_at=written, declared=True)
+        yield Artifact(
+            path=str(path.relative_to(workspace)), size_bytes=size_bytes, modified_at=written, declared=True
+        )
 
 
 def _inside(workspace: Path, pattern: str) -> str | None:

@@ -11,7 +11,7 @@ from agent.leases import Lease
 from agent.ports import Ports
 from agent.store import AskedEffect
 from states.effects import FindByName, Submit
-from states.events import AnyEvent, LookedUp, Submitted, SubmitRejected, SubmitUnclear
+from states.events import AnyEvent, LookedUp, SubmitRejected, Submitted, SubmitUnclear
 from states.job import Job
 
 
@@ -20,7 +20,9 @@ def submit(effect: Submit, asked: AskedEffect, job: Job, ports: Ports, lease: Le
     cluster = ports.cluster_of(job)
     if not lease.outlives(ports.clock.now(), cluster.capabilities.submit_timeout_s):
         raise TimeoutError("the lease is too short for a submit; it is tried again under a fresh one")
-    submission = Submission(name=effect.name, fingerprint=effect.fingerprint, owner=effect.owner, spec=effect.spec)
+    submission = Submission(
+        name=effect.name, fingerprint=effect.fingerprint, owner=effect.owner, spec=effect.spec
+    )
     crash.point("submit-before-call")
     try:
         answer = cluster.submit(submission)
@@ -36,7 +38,10 @@ def submit(effect: Submit, asked: AskedEffect, job: Job, ports: Ports, lease: Le
         return SubmitUnclear(at=ports.clock.now(), name=effect.name, reason=ports.redact(str(error)))
     crash.point("submit-after-call")
     return Submitted(
-        at=ports.clock.now(), name=effect.name, cluster_job_id=answer.cluster_job_id, note=ports.redact(answer.note)
+        at=ports.clock.now(),
+        name=effect.name,
+        cluster_job_id=answer.cluster_job_id,
+        note=ports.redact(answer.note),
     )
 
 
@@ -47,5 +52,7 @@ def find_by_name(effect: FindByName, asked: AskedEffect, job: Job, ports: Ports,
     except NotThere:
         matches = ()
     except ClusterError as error:
-        return LookedUp(at=ports.clock.now(), name=effect.name, reachable=False, reason=ports.redact(str(error)))
+        return LookedUp(
+            at=ports.clock.now(), name=effect.name, reachable=False, reason=ports.redact(str(error))
+        )
     return LookedUp(at=ports.clock.now(), name=effect.name, reachable=True, matches=tuple(matches))

@@ -57,7 +57,9 @@ def test_of_a_large_file_head_tail_and_trouble_are_kept_with_their_numbers() -> 
 
 
 def test_what_is_kept_is_bounded_whatever_the_file() -> None:
-    data = "".join(f"{chr(97 + at % 26) * (at % 50)} error {'z' * (at % 97)}\n" for at in range(150_000)).encode()
+    data = "".join(
+        f"{chr(97 + at % 26) * (at % 50)} error {'z' * (at % 97)}\n" for at in range(150_000)
+    ).encode()
     kept = pieces([data])
     size = sum(len(line.text) + 1 for line in kept.lines)
     assert size <= HEAD_BYTES + TAIL_BYTES + SHAPES_MAX * (WINDOW_BYTES_BEFORE + WINDOW_BYTES_AFTER + 200)

@@ -12,7 +12,18 @@ import pytest
 from agent.readfile import ReadError, earlier, events_from, read, read_many
 
 KEYS = {
-    *("verdict", "settled", "cause", "also", "owner", "retryable", "evidence", "progress", "summary", "advice"),
+    *(
+        "verdict",
+        "settled",
+        "cause",
+        "also",
+        "owner",
+        "retryable",
+        "evidence",
+        "progress",
+        "summary",
+        "advice",
+    ),
     *("because", "model"),
 }
 PROGRESS_KEYS = {"step", "total", "unit", "eta_s", "log_eta_s", "loss", "rate_per_s", "cadence_s", "counters"}
@@ -20,7 +31,8 @@ PROGRESS_KEYS = {"step", "total", "unit", "eta_s", "log_eta_s", "loss", "rate_pe
 
 def steps(upto: int) -> str:
     return "".join(
-        f"2031-04-05 06:{at // 60:02d}:{at % 60:02d} step {at}/1000 loss {3 - at / 1000:.3f}\n" for at in range(0, upto, 5)
+        f"2031-04-05 06:{at // 60:02d}:{at % 60:02d} step {at}/1000 loss {3 - at / 1000:.3f}\n"
+        for at in range(0, upto, 5)
     )
 
 
@@ -93,7 +105,9 @@ def test_an_earlier_reading_tells_where_the_counters_stood(log: Path) -> None:
     assert read(log, previous=before)["verdict"] == "progressing"
 
 
-@pytest.mark.parametrize("odd", [{"progress": 3}, {"progress": {"counters": [{"name": "x"}]}}, {"colour": "red"}])
+@pytest.mark.parametrize(
+    "odd", [{"progress": 3}, {"progress": {"counters": [{"name": "x"}]}}, {"colour": "red"}]
+)
 def test_an_earlier_reading_that_is_none_is_refused(odd: dict[str, object]) -> None:
     with pytest.raises(ReadError, match="earlier reading"):
         earlier(odd)

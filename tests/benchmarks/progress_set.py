@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.progress_set CORPUS/progress
 
-A case is a folder with `log.txt` and `case.yaml` (`truth`: step_last, step_total, eta_s, loss_last). Prints one
-figure a line and the list of misses; a corpus that is not there is said so and is no error.
+A case is a folder with `log.txt` and `case.yaml` (`truth`: step_last, step_total, eta_s, loss_last). Prints
+one figure a line and the list of misses; a corpus that is not there is said so and is no error.
 
 Never: part of the test suite (a fresh checkout has no corpus), or a place for expected figures.
 """
@@ -48,10 +48,12 @@ def judged(truth: dict[str, Any], seen: Progress) -> Iterator[tuple[str, bool, s
         wanted = float(step["value"])
         among = [f"{one.name}={one.value:g}" for one in seen.counters]
         unit = step.get("unit")
-        yield "step among counters", any(same(one.value, wanted) for one in seen.counters), f"{wanted:g} {unit} in {among}"
+        among_them = any(same(one.value, wanted) for one in seen.counters)
+        yield "step among counters", among_them, f"{wanted:g} {unit} in {among}"
         main = seen.main
         found = f"{main.name}={main.value:g}" if main else "none"
-        yield "step as main", same(main.value if main else None, wanted), f"{found}, wanted {wanted:g} {unit}"
+        chosen = main is not None and same(main.value, wanted)
+        yield "step as main", chosen, f"{found}, wanted {wanted:g} {unit}"
         if truth.get("step_total") is not None:
             total = main.total if main else None
             yield "total of main", same(total, float(truth["step_total"])), f"{total}, wanted {truth['step_total']}"
@@ -60,7 +62,8 @@ def judged(truth: dict[str, Any], seen: Progress) -> Iterator[tuple[str, bool, s
     if truth.get("loss_last") is not None:
         yield "loss", same(seen.loss, float(truth["loss_last"])), f"{seen.loss}, wanted {truth['loss_last']}"
     if truth.get("eta_s") is not None:
-        yield "log eta", same(seen.log_eta_s, float(truth["eta_s"])), f"{seen.log_eta_s}, wanted {truth['eta_s']}"
+        right = same(seen.log_eta_s, float(truth["eta_s"]))
+        yield "log eta", right, f"{seen.log_eta_s}, wanted {truth['eta_s']}"
     if truth.get("verdict") == "succeeded":
         yield "finished sentence", seen.finished is not None, "none found"
     elif truth.get("verdict") in ("progressing", "slow", "hung", "looping", "starting"):
@@ -87,7 +90,8 @@ def main(corpus: Path) -> int:
     spent = time.perf_counter() - began
     print("\n".join(sorted(misses)))
     for figure, results in hits.items():
-        print(f"{figure:20s} {sum(results):3d} / {len(results):3d}  {100 * sum(results) / len(results):5.1f} %")
+        share = 100 * sum(results) / len(results)
+        print(f"{figure:20s} {sum(results):3d} / {len(results):3d}  {share:5.1f} %")
     print(f"{size / 1e6:.1f} MB in {spent:.1f} s; slowest {slowest[1]} {slowest[0]:.2f} s")
     return 0
 

@@ -35,7 +35,7 @@ from tests.benchmarks.stories import score_stories
 FINE = frozenset({"progressing", "starting", "slow", "succeeded"})
 ALARMS = frozenset({"failed", "failing"})
 MAY_BE_STOPPED = frozenset({"failing", "failed", "looping", "hung"})
-SPEED_MB = 64
+SPEED_MB = 256
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -78,7 +78,9 @@ class Score:
 
 def main() -> int:
     """Prints everything; 0 also where the corpora are absent."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--misses", action="store_true", help="list every miss")
     asked = parser.parse_args()
@@ -94,7 +96,9 @@ def main() -> int:
     ):
         score.show(asked.misses)
     stories, misses = score_stories(asked.corpus / "stories")
-    print(f"\nstories\n  action right or acceptable {stories[0]:3d} of {stories[1]:4d}  {100 * stories[0] / max(1, stories[1]):5.1f} %")
+    print(
+        f"\nstories\n  action right or acceptable {stories[0]:3d} of {stories[1]:4d}  {100 * stories[0] / max(1, stories[1]):5.1f} %"
+    )
     for miss in misses if asked.misses else ():
         print(f"    - {miss}")
     print(f"\nwrong stops   {len(wrong)} {wrong}\nfalse alarms  {len(alarms)} {alarms}")
@@ -111,23 +115,33 @@ def cases(folder: Path) -> Iterator[Case]:
         yield Case(label.parent, yaml.safe_load(label.read_text("utf-8")))
 
 
-def score_failures(folder: Path, wrong: list[str], alarms: list[str], confused: Counter[tuple[str, str]]) -> Score:
+def score_failures(
+    folder: Path, wrong: list[str], alarms: list[str], confused: Counter[tuple[str, str]]
+) -> Score:
     """Cause strict and with `also`, evidence line, verdict."""
     score = Score("failures")
     for case in cases(folder):
         told, label, name = read(case.log), case.label, case.folder.name
         cause, also = str(label["cause"]), set(label["also"])
-        score.note("cause", told["cause"] == cause, f"{name}: {cause} read as {told['cause']} also {told['also']}")
+        score.note(
+            "cause", told["cause"] == cause, f"{name}: {cause} read as {told['cause']} also {told['also']}"
+        )
         score.note("cause with also", told["cause"] in {cause, *also})
         if cause != "none":
-            score.note("evidence line", _is_evidence(case, told), f"{name}: {label['root_line'][:80]!r}, quoted {told['evidence']}"[:330])
+            score.note(
+                "evidence line",
+                _is_evidence(case, told),
+                f"{name}: {label['root_line'][:80]!r}, quoted {told['evidence']}"[:330],
+            )
         _note_verdict(score, case, told, str(label["verdict"]), wrong, alarms, confused)
         if told["cause"] != cause:
             confused[cause, str(told["cause"])] += 1
     return score
 
 
-def score_progress(folder: Path, wrong: list[str], alarms: list[str], confused: Counter[tuple[str, str]]) -> Score:
+def score_progress(
+    folder: Path, wrong: list[str], alarms: list[str], confused: Counter[tuple[str, str]]
+) -> Score:
     """Verdict, last step among the counters and as the main one, loss, the log's own ETA."""
     score = Score("progress")
     for case in cases(folder):
@@ -141,10 +155,16 @@ def score_progress(folder: Path, wrong: list[str], alarms: list[str], confused: 
             seen = [one["value"] for one in progress["counters"]] + [progress["step"]]
             close = any(_same(step, value) for value in seen)
             score.note("step seen", close, f"{name}: {step:g} not in {seen}"[:200])
-            score.note("step is main", _same(step, progress["step"]), f"{name}: {step:g} told {progress['step']} {progress['unit']}")
+            score.note(
+                "step is main",
+                _same(step, progress["step"]),
+                f"{name}: {step:g} told {progress['step']} {progress['unit']}",
+            )
         if truth["loss_last"] is not None:
             loss = truth["loss_last"]
-            score.note("loss", _same(float(loss), progress["loss"]), f"{name}: {loss} told {progress['loss']}")
+            score.note(
+                "loss", _same(float(loss), progress["loss"]), f"{name}: {loss} told {progress['loss']}"
+            )
         if truth["eta_s"] is not None:
             eta = progress["log_eta_s"]
             near = eta is not None and abs(float(eta) - truth["eta_s"]) <= 0.02 * truth["eta_s"] + 1
@@ -163,7 +183,11 @@ def _note_verdict(
     silence_s: float | None = None,
 ) -> None:
     name = case.folder.name
-    score.note("verdict", told["verdict"] == truth, f"{name}: {truth} read as {told['verdict']}: {told['summary'][:140]}")
+    score.note(
+        "verdict",
+        told["verdict"] == truth,
+        f"{name}: {truth} read as {told['verdict']}: {told['summary'][:140]}",
+    )
     if told["verdict"] != truth:
         confused[truth, str(told["verdict"])] += 1
     if truth in FINE and told["verdict"] in ALARMS:
@@ -176,7 +200,9 @@ def _would_stop(case: Case, silence_s: float | None) -> bool:
     """Would a watch stop this job by itself? Judged as running, as a watch would."""
     kept = pieces([case.log.read_bytes()])
     scene = Scene(phase="running", silence_s=silence_s)
-    seen = look(kept.lines, scene, Policy(), before=Track(), fingerprint=kept.fingerprint, bytes_read=kept.bytes_read)
+    seen = look(
+        kept.lines, scene, Policy(), before=Track(), fingerprint=kept.fingerprint, bytes_read=kept.bytes_read
+    )
     return seen.verdict.provable
 
 
@@ -191,7 +217,9 @@ def _same(truth: float, told: object) -> bool:
     if told is None:
         return False
     value = float(str(told))
-    return (math.isnan(truth) and math.isnan(value)) or math.isclose(truth, value, rel_tol=1e-9, abs_tol=1e-12)
+    return (math.isnan(truth) and math.isnan(value)) or math.isclose(
+        truth, value, rel_tol=1e-9, abs_tol=1e-12
+    )
 
 
 def speed() -> float:

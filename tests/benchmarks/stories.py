@@ -41,8 +41,21 @@ HELD = re.compile(
 OURS = re.compile(r"QOSMax\w+PerUser|AssocMax\w+|MaxJobsPerUser\b|MaxCpuPerAccount|Max\w+PerAccount")
 """A limit on what we use ourselves: when nothing of ours runs and it lasts, it is wrong."""
 
-PASSES = re.compile(r"TriggeredScaleUp|insufficient unused quota|Reserved for maintenance|[Pp]riority|Resources\b")
-FIX = ("command.", "config.", "env.", "code.", "memory.", "scheduling.time_limit", "scheduling.unsatisfiable", "mount.permission", "numerics.", "data.")
+PASSES = re.compile(
+    r"TriggeredScaleUp|insufficient unused quota|Reserved for maintenance|[Pp]riority|Resources\b"
+)
+FIX = (
+    "command.",
+    "config.",
+    "env.",
+    "code.",
+    "memory.",
+    "scheduling.time_limit",
+    "scheduling.unsatisfiable",
+    "mount.permission",
+    "numerics.",
+    "data.",
+)
 GONE_ON = re.compile(r"succeeded: ?[1-9]|exit(?:ed)? (?:code )?0\b.{0,40}(?:but|yet)")
 CRASHING = re.compile(r"CrashLoopBackOff|BackOff restarting|restarted (?:\d+) times|RESTARTS [1-9]\d*")
 LASTED_S = 1800.0
@@ -71,7 +84,9 @@ def score_stories(folder: Path) -> tuple[tuple[int, int], list[str]]:
         good = {truth["right_action"], *(truth.get("acceptable") or ())}
         right += action in good
         if action not in good:
-            misses.append(f"{path.parent.name}: {truth['right_action']} ({truth['cause']}), would {action} ({seen_of(story).diagnosis.cause})")
+            misses.append(
+                f"{path.parent.name}: {truth['right_action']} ({truth['cause']}), would {action} ({seen_of(story).diagnosis.cause})"
+            )
     return (right, asked), misses
 
 
@@ -96,17 +111,25 @@ def seen_of(story: Mapping[str, Any]) -> Seen:
     """What the history comes to."""
     history: Sequence[Mapping[str, Any]] = story["history"]
     last = history[-1]
-    same = [entry for entry in history if entry.get("norm") == last.get("norm") and entry.get("reason") == last.get("reason")]
+    same = [
+        entry
+        for entry in history
+        if entry.get("norm") == last.get("norm") and entry.get("reason") == last.get("reason")
+    ]
     said = [str(entry[key]) for entry in history for key in ("phase", "reason", "event") if entry.get(key)]
     logs = [str(entry["log"]) for entry in history if entry.get("log")]
-    code = next((code for entry in reversed(history) if (code := _code(entry.get("exit_code"))) is not None), None)
+    code = next(
+        (code for entry in reversed(history) if (code := _code(entry.get("exit_code"))) is not None), None
+    )
     return Seen(
         norm=last.get("norm"),
         native=str(last.get("phase")),
         lasted_s=float(last["t"] - same[0]["t"]),
         words="\n".join([*said, *logs]),
         last_words=" ".join(str(last.get(key) or "") for key in ("reason", "event", "log")),
-        errors=sum(bool(_code(entry.get("exit_code"))) for entry in history if entry.get("norm") == "running"),
+        errors=sum(
+            bool(_code(entry.get("exit_code"))) for entry in history if entry.get("norm") == "running"
+        ),
         diagnosis=diagnose(lines("\n".join(logs)), reasons=said, exit_code=code),
     )
 
@@ -133,7 +156,7 @@ def _pending(seen: Seen) -> str:
         return "ask" if seen.lasted_s >= POLICY.starting_ask_s else "wait"
     if re.search(r"0/(\d+) nodes are available: \1 Insufficient", seen.last_words):
         return "ask"
-    if "ray" in seen.words.lower() or seen.native == "PENDING" and "has not started yet" in seen.words:
+    if "ray" in seen.words.lower() or (seen.native == "PENDING" and "has not started yet" in seen.words):
         return "ask" if seen.lasted_s >= LASTED_S else "wait"
     return "wait"
 
@@ -141,7 +164,10 @@ def _pending(seen: Seen) -> str:
 def _starting(seen: Seen) -> str:
     """Pulls and mounts take time; what never passes by itself is told apart by its cause."""
     cause = seen.diagnosis.cause
-    if cause in ("none", "scheduling.capacity", "scheduling.quota") or cause in ("mount.stale", "download.slow"):
+    if cause in ("none", "scheduling.capacity", "scheduling.quota") or cause in (
+        "mount.stale",
+        "download.slow",
+    ):
         return "ask" if seen.lasted_s >= POLICY.starting_ask_s else "wait"
     return "fix_spec" if cause.startswith(FIX) else "ask"
 
@@ -151,7 +177,9 @@ def _running(seen: Seen) -> str:
         return "stop"
     if seen.native in ("COMPLETING", "CG"):
         return "ask" if seen.lasted_s >= POLICY.finishing_ask_s else "wait"
-    if seen.lasted_s >= LASTED_S and re.search(r"\bno (?:CPU|GPU|progress|resources?)\b|never returns|not responding", seen.last_words):
+    if seen.lasted_s >= LASTED_S and re.search(
+        r"\bno (?:CPU|GPU|progress|resources?)\b|never returns|not responding", seen.last_words
+    ):
         return "ask"
     return "wait"
 

@@ -233,7 +233,9 @@ class ClusterContract:
         ref = submit(cluster, bench.spec(*ends(0)))
         mine = fingerprint(bench.spec(*ends(0)))
         assert [match.ours for match in cluster.find(ref.name, fingerprint=mine, owner=OWNER)] == [True]
-        assert [match.ours for match in cluster.find(ref.name, fingerprint="00000000", owner=OWNER)] == [False]
+        assert [match.ours for match in cluster.find(ref.name, fingerprint="00000000", owner=OWNER)] == [
+            False
+        ]
         assert [match.ours for match in cluster.find(ref.name, fingerprint=mine, owner="other")] == [False]
 
     def test_a_second_job_of_one_name_is_refused_or_told(

@@ -16,7 +16,9 @@ from states.verdict import judge
 START = datetime(2031, 4, 5, 6, 0, tzinfo=UTC)
 POLICY = Policy()
 RUNNING = Scene(phase="running")
-OLD = Track(milestone_at=START, output_at=START, looked_at=START + timedelta(days=3), looks=90, still_looks=80)
+OLD = Track(
+    milestone_at=START, output_at=START, looked_at=START + timedelta(days=3), looks=90, still_looks=80
+)
 STEP = Counter(name="step", value=400.0, total=1000.0, unit="step", line=90)
 
 
@@ -104,7 +106,24 @@ class TestProgress:
         assert judged(Progress(phase="evaluating", phase_line=99), quiet_for(600)).name == "progressing"
 
     def test_trouble_that_the_run_outlived_is_progress(self) -> None:
-        assert judged(steps(), diagnosis=trouble("network.timeout", line=40)).name == "progressing"
+        survived = trouble("network.timeout", line=40, fatal=False)
+        verdict = judged(steps(), diagnosis=survived)
+        assert (verdict.name, verdict.diagnosis.cause) == ("progressing", "none")
+
+    def test_trouble_of_a_running_job_is_believed_at_the_second_look(self) -> None:
+        fatal = trouble("memory.gpu")
+        assert judged(steps(), diagnosis=fatal, track=seen_for(10.0, steps())).name == "progressing"
+        assert (
+            judged(steps(), diagnosis=fatal, track=seen_for(POLICY.second_look_s, steps())).name == "failing"
+        )
+
+    def test_a_warning_with_ordinary_output_behind_it_is_no_death(self) -> None:
+        quote = Quote(line=20, text="WARNING a library is not installed, falling back")
+        warned = trouble("env.missing_module").model_copy(update={"evidence": (quote,)})
+        assert judged(steps(), Scene(phase="unknown"), warned).name == "progressing"
+        late = quote.model_copy(update={"line": 95})
+        ended = warned.model_copy(update={"evidence": (late,)})
+        assert judged(steps(), Scene(phase="unknown"), ended).name == "failed"
 
     def test_nothing_at_all_is_unsettled_and_says_what_would_help(self) -> None:
         verdict = judge(Track(), Digest(), Scene(phase="unknown"), POLICY)
@@ -117,7 +136,12 @@ class TestSilence:
 
     def test_an_hour_and_many_cadences_of_silence_is_hung_and_provable(self) -> None:
         verdict = judged(steps(), quiet_for(POLICY.hung_s))
-        assert (verdict.name, verdict.provable, verdict.because, verdict.topic) == ("hung", True, ("E6",), "hung")
+        assert (verdict.name, verdict.provable, verdict.because, verdict.topic) == (
+            "hung",
+            True,
+            ("E6",),
+            "hung",
+        )
 
     @pytest.mark.parametrize(
         ("progress", "scene", "name"),
@@ -163,7 +187,9 @@ class TestDivergence:
         verdict = judged(steps(loss=float("nan"), loss_nan_run=POLICY.nan_steps))
         assert (verdict.name, verdict.provable, verdict.topic) == ("failing", True, "nan")
 
-    @pytest.mark.parametrize(("run", "name"), [(0, "progressing"), (1, "progressing"), (2, "ambiguous"), (19, "failing")])
+    @pytest.mark.parametrize(
+        ("run", "name"), [(0, "progressing"), (1, "progressing"), (2, "ambiguous"), (19, "failing")]
+    )
     def test_fewer_are_said_but_not_stopped(self, run: int, name: str) -> None:
         verdict = judged(steps(loss_nan_run=run))
         assert (verdict.name, verdict.provable) == (name, False)
@@ -186,7 +212,9 @@ class TestDivergence:
             ((4.2,) * 6, 0, "progressing"),
         ],
     )
-    def test_a_loss_that_runs_away_is_asked_about(self, values: tuple[float, ...], missing: int, name: str) -> None:
+    def test_a_loss_that_runs_away_is_asked_about(
+        self, values: tuple[float, ...], missing: int, name: str
+    ) -> None:
         points = tuple(Point(step=at, value=value) for at, value in enumerate(values))
         verdict = judged(steps(losses=points, loss_missing_steps=missing))
         assert (verdict.name, verdict.provable) == (name, False)
@@ -198,7 +226,9 @@ class TestRepeating:
     again = Quote(line=98, text="connection refused, retrying")
 
     def test_retries_without_a_milestone_are_a_loop_and_asked_about(self) -> None:
-        verdict = judged(Progress(repeats=12, repeated=self.again), diagnosis=trouble("storage.io", fatal=False))
+        verdict = judged(
+            Progress(repeats=12, repeated=self.again), diagnosis=trouble("storage.io", fatal=False)
+        )
         assert (verdict.name, verdict.topic, verdict.provable) == ("looping", "loop:storage.io", False)
 
     def test_a_loop_is_provable_only_when_it_lasts(self) -> None:
@@ -232,11 +262,29 @@ class TestRepeating:
         verdict = judged(steps(), diagnosis=trouble("download.slow", fatal=False))
         assert (verdict.name, verdict.topic, verdict.provable) == ("slow", "download", False)
 
-    def test_restarts_without_a_milestone_are_a_provable_crash_loop(self) -> None:
+    @pytest.mark.parametrize(
+        ("restarts", "reasons", "seconds", "provable"),
+        [
+            (3, (), 5000.0, False),
+            (12, (), 5000.0, True),
+            (12, (), 300.0, False),
+            (3, ("the container restarted 4 times",), 5000.0, True),
+            (3, ("CrashLoopBackOff, restart count 5",), 300.0, False),
+        ],
+    )
+    def test_a_crash_loop_is_provable_when_the_cluster_counts_it_or_it_goes_on_for_long(
+        self, restarts: int, reasons: tuple[str, ...], seconds: float, provable: bool
+    ) -> None:
         again = Quote(line=98, text="worker exited with code 1, restarting in 5 s")
-        progress = Progress(repeats=4, repeated=again)
-        verdict = judged(progress, diagnosis=trouble("code.exception", times=5))
-        assert (verdict.name, verdict.topic, verdict.provable) == ("failing", "crash-loop", True)
+        progress = Progress(repeats=restarts, repeated=again)
+        scene = Scene(phase="running", reasons=reasons)
+        verdict = judged(progress, scene, trouble("code.exception"), seen_for(seconds, progress))
+        assert (verdict.name, verdict.topic, verdict.provable) == ("failing", "crash-loop", provable)
+
+    def test_workers_that_start_before_one_dies_are_no_crash_loop(self) -> None:
+        starts = Progress(repeats=63, repeated=Quote(line=40, text="starting worker 63"))
+        verdict = judged(starts, diagnosis=trouble("code.exception"), track=seen_for(5000.0, starts))
+        assert (verdict.topic, verdict.provable) == ("fatal", False)
 
     def test_the_same_exception_of_many_ranks_is_no_crash_loop(self) -> None:
         verdict = judged(Progress(), diagnosis=trouble("code.exception", times=8))
@@ -277,7 +325,9 @@ class TestTheEnd:
         verdict = judged(progress, Scene(phase=phase, exit_code=code, outputs_ok=outputs), diagnosis)
         assert (verdict.name, verdict.provable) == (name, False)
 
-    @pytest.mark.parametrize(("phase", "cause"), [("preempted", "scheduling.preempted"), ("lost", "node.lost")])
+    @pytest.mark.parametrize(
+        ("phase", "cause"), [("preempted", "scheduling.preempted"), ("lost", "node.lost")]
+    )
     def test_the_record_names_the_cause_where_the_log_does_not(self, phase: str, cause: str) -> None:
         assert judged(steps(), Scene(phase=phase)).diagnosis.cause == cause
 

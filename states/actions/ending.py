@@ -1,0 +1,93 @@
+"""Verbs of the end: collect, say the outcome, record the lesson, or try once more (RULES F, E13).
+
+Never: set the state (the row does), read the world, or decide whether to act (the guard did).
+"""
+
+from __future__ import annotations
+
+from states import reports
+from states.actions.parts import (
+    Change,
+    after,
+    another_attempt,
+    collect_effects,
+    end_run,
+    lost_since_milestone,
+    native_words,
+    resubmit_elsewhere,
+    tell,
+    verdict_words,
+    with_look,
+    withdraw_all,
+)
+from states.events import (
+    LogsRead,
+    Observed,
+    OutputsCollected,
+    SubmitRejected,
+    WakeDue,
+)
+from states.job import Job
+from states.outcome import outcome_of
+
+
+def collect(job: Job, event: Observed) -> Change:
+    """It is over: one last bounded log read, then the outputs (F1)."""
+    seen = event.observation
+    noted = with_look(job, seen).but_attempt(ended_at=seen.ended_at or event.at)
+    noted = noted.but(
+        end=seen, logs_at=None, collect_at=after(event.at, job.policy.collect_retry_s), collect_tries=1
+    )
+    withdrawn, tells = withdraw_all(noted, event.at, f"the job is over ({seen.phase})")
+    return Change(withdrawn, (*tells, *collect_effects(withdrawn)), native_words(seen))
+
+
+def collect_after_refusal(job: Job, event: SubmitRejected) -> Change:
+    """A restart was refused, but an earlier attempt ran: wrap up what there is."""
+    end = job.attempts[-2].seen if len(job.attempts) > 1 else None
+    noted = job.but(end=end, collect_at=after(event.at, job.policy.collect_retry_s), collect_tries=1)
+    noted = noted.with_note(f"the restart was refused: {event.reason}")
+    return Change(noted, collect_effects(noted), event.reason)
+
+
+def collect_again(job: Job, event: WakeDue) -> Change:
+    """The wrap-up's reads have not answered: ask again."""
+    later = after(event.at, job.policy.collect_retry_s)
+    return Change(
+        job.but(collect_at=later, collect_tries=job.collect_tries + 1), collect_effects(job), "asked again"
+    )
+
+
+def note_final_log(job: Job, event: LogsRead) -> Change:
+    """The last log read is in; the outputs are still to come."""
+    return Change(job, (), verdict_words(job) if event.readable else event.reason)
+
+
+def finish(job: Job, event: OutputsCollected | WakeDue) -> Change:
+    """Say the outcome, where the artifacts are and the next safe action; record the lesson (F2, F3)."""
+    outcome = outcome_of(job)
+    return end_run(job, event.at, outcome.state, outcome.why)
+
+
+def restart(job: Job, event: Observed) -> Change:
+    """Preempted for good: a NEW attempt from the last saved state, and what was lost is said (E13)."""
+    lost = lost_since_milestone(job, event.at)
+    noted = with_look(job, event.observation).but_attempt(ended_at=event.at)
+    noted = noted.but(preemptions=job.preemptions + 1)
+    return another_attempt(
+        noted,
+        event.at,
+        noted.spec,
+        tell("restarted", reports.restarted(noted, event.at, lost), must_not_miss=True),
+    )
+
+
+def resubmit_lost(job: Job, event: Observed) -> Change:
+    """The node is lost: the same run elsewhere, within the infrastructure's own budget."""
+    noted = with_look(job, event.observation).but_attempt(ended_at=event.at)
+    return resubmit_elsewhere(noted, event.at, "node.lost")
+
+
+def resubmit_failed(job: Job, event: OutputsCollected) -> Change:
+    """It failed by a fault of the infrastructure: the same run elsewhere, within its own budget."""
+    return resubmit_elsewhere(job, event.at, outcome_of(job).cause)

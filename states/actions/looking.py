@@ -1,0 +1,164 @@
+"""Verbs of a look at the cluster: note it, suspect a loss, report a start or a requeue, ask about a wait.
+
+Never: set the state (the row does), read the world, or decide whether to act (the guard did).
+"""
+
+from __future__ import annotations
+
+from states import reports
+from states.actions.parts import (
+    Change,
+    after,
+    ask_waiting,
+    log_read,
+    native_words,
+    open_questions,
+    tell,
+    track_after_restart,
+    with_look,
+    withdraw_all,
+)
+from states.effects import (
+    AnyEffect,
+    StopJob,
+)
+from states.events import (
+    ClusterUnreachable,
+    Observed,
+)
+from states.guards import WAITS
+from states.job import Job, State
+from states.observation import Phase
+from states.timers import look_s
+
+
+def note_look(job: Job, event: Observed) -> Change:
+    """Take the look down; nothing else has changed that matters."""
+    return Change(with_look(job, event.observation), (), native_words(event.observation))
+
+
+def suspect(job: Job, event: Observed) -> Change:
+    """A first look at preempted, lost or gone: believed only if the second says the same."""
+    seen, first = event.observation, job.attempt.suspect
+    kept = first if first is not None and first.phase is seen.phase else seen
+    return Change(with_look(job, seen).but_attempt(suspect=kept), (), f"{seen.phase}: {native_words(seen)}")
+
+
+def stop_the_younger(job: Job, event: Observed) -> Change:
+    """A double that has not started is stopped at once, and said aloud (DESIGN 4.4)."""
+    twins = [twin for twin in event.observation.twins if twin.ours and twin.phase in WAITS]
+    effects: list[AnyEffect] = [
+        StopJob(name=t.name, cluster_job_id=t.cluster_job_id, twin=True) for t in twins
+    ]
+    effects += [tell("twin", reports.twin_stopped(job, t.cluster_job_id), must_not_miss=True) for t in twins]
+    return Change(
+        with_look(job, event.observation),
+        tuple(effects),
+        f"twin {', '.join(t.cluster_job_id for t in twins)}",
+    )
+
+
+def ask_about_twins(job: Job, event: Observed) -> Change:
+    """Two of ours run: both may write the same files, so a person decides (default: leave both)."""
+    twin = next(t for t in event.observation.twins if t.ours and t.phase is Phase.running)
+    why = f"{job.attempt.cluster_job_id} and {twin.cluster_job_id}"
+    facts = {"name": job.id, "why": why, "twin": twin.cluster_job_id}
+    return open_questions(
+        with_look(job, event.observation), event.at, [("twins", f"twins:{twin.cluster_job_id}", facts, ())]
+    )
+
+
+def note_start(job: Job, event: Observed) -> Change:
+    """It runs: say so once, and read the log soon."""
+    seen = event.observation
+    attempt_at = seen.started_at or event.at
+    started = with_look(job, seen).but_attempt(started_at=attempt_at, starting_since=None, node=seen.node)
+    started = started.but(logs_at=after(event.at, job.policy.look_s_first), reported_at=event.at)
+    withdrawn, tells = withdraw_all(started, event.at, "it runs now")
+    return Change(
+        withdrawn, (*tells, tell("started", reports.started(withdrawn, event.at))), native_words(seen)
+    )
+
+
+def note_start_meanwhile(job: Job, event: Observed) -> Change:
+    """It runs, and the open question stands: it goes on being watched as a running job (G3)."""
+    seen = event.observation
+    started = with_look(job, seen).but_attempt(
+        started_at=seen.started_at or event.at, starting_since=None, node=seen.node
+    )
+    started = started.but(resume_to=State.running, logs_at=after(event.at, job.policy.look_s_first))
+    return Change(started, (tell("started", reports.started(started, event.at)),), native_words(seen))
+
+
+def withdraw_wait(job: Job, event: Observed) -> Change:
+    """What the question was about is over: taken back with the reason."""
+    withdrawn, tells = withdraw_all(
+        with_look(job, event.observation), event.at, native_words(event.observation)
+    )
+    return Change(withdrawn, tells, native_words(event.observation))
+
+
+def note_requeue(job: Job, event: Observed) -> Change:
+    """The cluster put it back under the same id: no submit of ours, a fresh watch of its log."""
+    seen = event.observation
+    changed = with_look(job, seen).but_attempt(
+        started_at=None, starting_since=None, restarts_seen=seen.attempt
+    )
+    changed = changed.but(logs_at=None, track=track_after_restart(job))
+    withdrawn, tells = withdraw_all(changed, event.at, "the cluster put the job back into its queue")
+    report = tell("resumed", reports.resumed(withdrawn, event.at), must_not_miss=False)
+    return Change(withdrawn, (*tells, report), native_words(seen))
+
+
+def read_logs(job: Job, event: Observed) -> Change:
+    """A look at the log is due: read a bounded tail (E2)."""
+    noted = with_look(job, event.observation)
+    later = after(event.at, look_s(job))
+    return Change(noted.but(logs_at=later), (log_read(noted, job.policy.log_lines),), "log look due")
+
+
+def ask_about_hold(job: Job, event: Observed) -> Change:
+    """Held: it will not move without a person (default: wait)."""
+    return ask_waiting(job, event, "held", f"held:{event.observation.reason}")
+
+
+def ask_about_fit(job: Job, event: Observed) -> Change:
+    """A reason that no waiting cures (default: wait, since only the person can change the figure: C3)."""
+    return ask_waiting(job, event, "never-fits", f"never-fits:{event.observation.reason}")
+
+
+def ask_about_wait(job: Job, event: Observed) -> Change:
+    """Queued or starting for very long: ask whether to go on (default: wait)."""
+    topic = "starting" if job.attempt.starting_since is not None else "queued"
+    return ask_waiting(job, event, "waits-long", topic)
+
+
+def ask_about_finish(job: Job, event: Observed) -> Change:
+    """The work is over and the cluster does not close it: ask (default: wait)."""
+    return ask_waiting(job, event, "waits-long", f"finishing:{event.observation.reason}")
+
+
+def report_odd_word(job: Job, event: Observed) -> Change:
+    """A word that this cluster's table does not have: alive, and said (PHASES 4)."""
+    word = event.observation.native
+    noted = with_look(job, event.observation).but(odd_words=(*job.odd_words, word)[-8:])
+    return Change(noted, (tell("odd-word", reports.odd_word(noted, word)),), word)
+
+
+def note_away(job: Job, event: ClusterUnreachable) -> Change:
+    """It could not be asked: nothing is concluded (WISHES 1)."""
+    return Change(job.but(unreachable_since=job.unreachable_since or event.at), (), event.reason)
+
+
+def report_away(job: Job, event: ClusterUnreachable) -> Change:
+    """One routine word that the cluster does not answer."""
+    said = job.but(unreachable_said=True)
+    return Change(
+        said, (tell("unreachable", reports.unreachable(said, event.at, event.reason)),), event.reason
+    )
+
+
+def ask_about_away(job: Job, event: ClusterUnreachable) -> Change:
+    """Away for very long: ask (default: keep waiting)."""
+    facts = {"name": job.id, "why": event.reason}
+    return open_questions(job, event.at, [("unreachable", f"unreachable:{job.unreachable_since}", facts, ())])

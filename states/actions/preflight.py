@@ -1,0 +1,112 @@
+"""Verbs of the gate before the submit: run checks, ask for what is missing, prove the set-up, submit.
+
+Never: set the state (the row does), read the world, or decide whether to act (the guard did).
+"""
+
+from __future__ import annotations
+
+from states.actions.parts import (
+    Change,
+    check_facts,
+    check_words,
+    end_run,
+    is_asked,
+    new_attempt,
+    open_questions,
+    start_child,
+)
+from states.effects import (
+    RunCheck,
+)
+from states.events import (
+    Answered,
+    CheckFinished,
+    ChildFinished,
+    Delegated,
+    EffectGivenUp,
+    WakeDue,
+)
+from states.job import Attempt, Check, Job, State
+from states.preflight import (
+    refusals,
+    smoke_request,
+    unanswered,
+)
+
+
+def begin_checks(job: Job, event: Delegated) -> Change:
+    """Run every preflight check at once, so that all that is missing comes back in one message."""
+    started = job.but(checks_open=event.checks, checks_at=event.at)
+    return Change(
+        started,
+        tuple(RunCheck(name=name) for name in event.checks),
+        f"delegated by {event.by or 'its owner'}",
+    )
+
+
+def begin_watching(job: Job, event: Delegated) -> Change:
+    """Take over a job that is on the cluster already: monitoring and wrap-up only."""
+    existing = job.request.existing
+    assert existing is not None  # guarded by is_a_takeover
+    attempt = Attempt(
+        number=1,
+        name=existing.name or existing.cluster_job_id,
+        fingerprint="",
+        intent_at=event.at,
+        accepted_at=event.at,
+        cluster_job_id=existing.cluster_job_id,
+    )
+    return Change(job.but(attempts=(attempt,)), (), f"handed over by {event.by or 'its owner'} to be watched")
+
+
+def note_check(job: Job, event: CheckFinished) -> Change:
+    """The check's row is written down; others have not answered yet."""
+    return Change(job, (), check_words(event.check))
+
+
+def refuse(job: Job, event: CheckFinished | Answered | WakeDue) -> Change:
+    """End unsubmitted: something in the request may not run."""
+    found = refusals(job)
+    return end_run(job, event.at, State.not_submitted, "; ".join(check.evidence for check in found))
+
+
+def ask_for_missing(job: Job, event: CheckFinished | Answered | WakeDue) -> Change:
+    """Put everything that is missing into one message (A8)."""
+    missing = [check for check in unanswered(job) if not is_asked(job, check)]
+    return open_questions(
+        job, event.at, [(c.question, f"check:{c.name}", check_facts(job, c), ()) for c in missing]
+    )
+
+
+def run_smoke(job: Job, event: object) -> Change:
+    """Prove the set-up with a cheap run before the real submit is spent (D4)."""
+    return start_child(job, "smoke", smoke_request(job))
+
+
+def note_child(job: Job, event: ChildFinished) -> Change:
+    """The smoke or build run passed: its row is written down."""
+    return Change(job, (), event.summary or f"{event.purpose} run passed")
+
+
+def ask_about_child(job: Job, event: ChildFinished) -> Change:
+    """The smoke or build run failed: nothing is submitted on it, the person decides."""
+    row = job.checks[event.purpose]
+    facts = check_facts(job, row)
+    return open_questions(job, event.at, [(row.question, f"child:{event.child}", facts, event.evidence)])
+
+
+def submit_first(job: Job, event: CheckFinished | ChildFinished | Answered | WakeDue) -> Change:
+    """All is settled: the attempt gets its name and is submitted, with no click in between (A6)."""
+    return new_attempt(job, event.at, job.spec, said="every check is settled")
+
+
+def rerun_checks(job: Job, event: WakeDue) -> Change:
+    """Checks that have not answered are asked again."""
+    asked = tuple(RunCheck(name=name) for name in job.checks_open)
+    return Change(job.but(checks_at=event.at), asked, f"no answer yet from: {', '.join(job.checks_open)}")
+
+
+def note_lost_check(job: Job, event: EffectGivenUp) -> Change:
+    """A check could not run at all: said so, never passed in silence."""
+    lost = {name: Check(name=name, level="could_not", evidence=event.reason) for name in job.checks_open}
+    return Change(job.but(checks={**job.checks, **lost}, checks_open=()), (), event.reason)

@@ -1,0 +1,162 @@
+"""Predicates of a look at the cluster (PHASES, DESIGN 5).
+
+Never: change anything, read a clock (the event's `at` is now), or raise on a late event.
+"""
+
+from __future__ import annotations
+
+from states.events import (
+    ClusterUnreachable,
+    Observed,
+    WakeDue,
+)
+from states.guards.parts import (
+    WAITS,
+    not_asked,
+    waits_for,
+)
+from states.job import Job, State
+from states.observation import ENDED, SECOND_LOOK, Phase, Waiting
+from states.outcome import worth_another_try
+from states.timers import deadlines
+
+
+def nothing_is_watched(job: Job, event: object) -> bool:
+    """Blocked before there is a cluster job to look at."""
+    return job.doing not in (State.queued, State.running, State.stopping, State.collecting)
+
+
+def a_twin_has_not_started(job: Job, event: Observed) -> bool:
+    """A double that waits is stopped without asking; not in somebody else's job (A10)."""
+    return not job.is_takeover and any(twin.ours and twin.phase in WAITS for twin in event.observation.twins)
+
+
+def a_twin_runs_too(job: Job, event: Observed) -> bool:
+    live = [t for t in event.observation.twins if t.ours and t.phase is Phase.running]
+    return not job.is_takeover and any(
+        f"twins:{twin.cluster_job_id}" not in job.asked_topics for twin in live
+    )
+
+
+def has_ended(job: Job, event: Observed) -> bool:
+    """A positive record of the end. One that still finishes is not over."""
+    return event.observation.phase in ENDED and not event.observation.finishing
+
+
+def is_a_first_look_at_a_loss(job: Job, event: Observed) -> bool:
+    """preempted, lost, gone: nothing is believed at the first look, nor before a requeue could show."""
+    seen = event.observation
+    if seen.phase not in SECOND_LOOK:
+        return False
+    suspect = job.attempt.suspect
+    if suspect is None or suspect.phase is not seen.phase:
+        return True
+    return (seen.taken_at - suspect.taken_at).total_seconds() < job.policy.second_look_s * 0.9
+
+
+def was_preempted_and_may_restart(job: Job, event: Observed) -> bool:
+    return (
+        event.observation.phase is Phase.preempted
+        and not job.is_takeover
+        and job.stop is None
+        and job.preemptions < job.request.max_restarts
+    )
+
+
+def was_lost_and_may_be_resubmitted(job: Job, event: Observed) -> bool:
+    return (
+        event.observation.phase is Phase.lost
+        and job.stop is None
+        and worth_another_try(job, "node.lost", event.at)
+    )
+
+
+def is_over_without_an_end(job: Job, event: Observed) -> bool:
+    """Preempted, lost or gone for good."""
+    return event.observation.phase in SECOND_LOOK
+
+
+ABOUT_WAITING = frozenset({"held", "never-fits", "waits-long", "unreachable"})
+"""Questions that are moot once the job moves on."""
+
+
+def it_runs(job: Job, event: Observed) -> bool:
+    return job.doing is State.queued and event.observation.phase is Phase.running
+
+
+def it_runs_though_a_question_stands(job: Job, event: Observed) -> bool:
+    """It starts while a question is open that its start does not answer (twins): the question stays."""
+    return it_runs(job, event) and any(q.kind not in ABOUT_WAITING for q in job.open_questions)
+
+
+def the_wait_is_ordinary_again(job: Job, event: Observed) -> bool:
+    """What the open question was about is gone, and the job waits like any other."""
+    seen = event.observation
+    kinds = {question.kind for question in job.open_questions}
+    ordinary = not seen.held and seen.waiting is Waiting.wait and seen.phase in WAITS
+    return (
+        job.doing is State.queued
+        and ordinary
+        and bool(kinds)
+        and kinds <= {"held", "never-fits", "unreachable"}
+    )
+
+
+def it_answers_again(job: Job, event: Observed) -> bool:
+    """The cluster was away and a question was open about that alone."""
+    runs = job.doing is State.running and event.observation.phase is Phase.running
+    return runs and {question.kind for question in job.open_questions} == {"unreachable"}
+
+
+def it_waits_again(job: Job, event: Observed) -> bool:
+    """Requeued under the same id (PHASES: pending may follow running)."""
+    return job.doing is State.running and event.observation.phase in (Phase.pending, Phase.starting)
+
+
+def is_held(job: Job, event: Observed) -> bool:
+    return waits_for(event.observation, Waiting.held) and not_asked(job, "held", event.observation)
+
+
+def can_never_start(job: Job, event: Observed) -> bool:
+    seen = event.observation
+    stuck = waits_for(seen, Waiting.never) or waits_for(seen, Waiting.budget)
+    return stuck and not_asked(job, "never-fits", seen)
+
+
+def waits_for_too_long(job: Job, event: Observed) -> bool:
+    due = deadlines(job)
+    return any(name in due and due[name] <= event.at for name in ("queued", "starting"))
+
+
+def finishes_for_too_long(job: Job, event: Observed) -> bool:
+    seen, before = event.observation, job.attempt.seen
+    if not (seen.finishing and before is not None and before.finishing):
+        return False
+    since = job.attempt.ended_at
+    late = since is not None and (event.at - since).total_seconds() >= job.policy.finishing_ask_s
+    return late and not_asked(job, "finishing", seen)
+
+
+def the_word_is_new(job: Job, event: Observed) -> bool:
+    return event.observation.phase is Phase.unknown and event.observation.native not in job.odd_words
+
+
+def logs_are_due(job: Job, event: Observed) -> bool:
+    return job.doing is State.running and job.logs_at is not None and job.logs_at <= event.at
+
+
+def was_away_for_too_long(job: Job, event: ClusterUnreachable) -> bool:
+    since = job.unreachable_since
+    away_s = (event.at - since).total_seconds() if since else 0.0
+    return away_s >= job.policy.unreachable_ask_s and f"unreachable:{since}" not in job.asked_topics
+
+
+def a_word_is_due_that_it_is_away(job: Job, event: ClusterUnreachable) -> bool:
+    since = job.unreachable_since
+    late = since is not None and (event.at - since).total_seconds() >= job.policy.unreachable_report_s
+    return late and not job.unreachable_said
+
+
+def the_wall_clock_condition_is_met(job: Job, event: WakeDue) -> bool:
+    due = deadlines(job).get("wall")
+    return due is not None and due <= event.at

@@ -1,0 +1,51 @@
+"""What the predicates share.
+
+Never: change anything, read a clock (the event's `at` is now), or raise on a late event.
+"""
+
+from __future__ import annotations
+
+from states.events import (
+    Answered,
+    WakeDue,
+)
+from states.job import Job
+from states.observation import Observation, Phase, Waiting
+from states.questions import Question
+from states.timers import waiting_topic
+
+WAITS = frozenset({Phase.pending, Phase.starting, Phase.unknown})
+
+
+def waits_for(seen: Observation, waiting: Waiting) -> bool:
+    held = seen.held and waiting is Waiting.held
+    return seen.phase in (Phase.pending, Phase.starting) and (seen.waiting is waiting or held)
+
+
+def not_asked(job: Job, topic: str, seen: Observation) -> bool:
+    """Asked once per cause: the reason's words are part of the topic; it must have lasted a second look."""
+    before = job.attempt.seen
+    lasted = before is not None and before.reason == seen.reason and before.phase is seen.phase
+    return lasted and waiting_topic(job, f"{topic}:{seen.reason}") not in job.asked_topics
+
+
+def concern_of(job: Job) -> str:
+    return job.verdict.topic if job.verdict is not None else ""
+
+
+def topic_is_new(job: Job) -> bool:
+    return verdict_topic(job) not in job.asked_topics
+
+
+def verdict_topic(job: Job) -> str:
+    """The key under which a concern is asked once (G5): a new attempt or a milestone since makes it new."""
+    moved = job.track.milestone_at.isoformat() if job.track.milestone_at else ""
+    return f"{concern_of(job) or 'odd'}:{job.attempt.number}:{moved}"
+
+
+def question_at(job: Job, event: Answered | WakeDue) -> Question | None:
+    """The open question that this answer, or the earliest passed deadline, is about."""
+    if isinstance(event, Answered):
+        return next((q for q in job.open_questions if q.number == event.number), None)
+    due = [question for question in job.open_questions if question.answer_by <= event.at]
+    return min(due, key=lambda question: question.answer_by, default=None)

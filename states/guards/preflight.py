@@ -1,0 +1,49 @@
+"""Predicates of the gate before the submit.
+
+Never: change anything, read a clock (the event's `at` is now), or raise on a late event.
+"""
+
+from __future__ import annotations
+
+from states.events import (
+    CheckFinished,
+    ChildFinished,
+)
+from states.job import Job
+from states.preflight import is_settled, needs_smoke, refusals, unanswered
+
+
+def is_the_first(job: Job, event: object) -> bool:
+    """Nothing has happened to this job before."""
+    return job.seq == 0
+
+
+def is_a_takeover(job: Job, event: object) -> bool:
+    """The first event of a job that somebody else submitted."""
+    return is_the_first(job, event) and job.is_takeover
+
+
+def checks_are_open(job: Job, event: CheckFinished | ChildFinished) -> bool:
+    """Other checks have not answered yet: what is missing is told in one message, not one by one (A8)."""
+    return bool(job.checks_open)
+
+
+def a_check_refuses(job: Job, event: object) -> bool:
+    return not job.checks_open and bool(refusals(job))
+
+
+def something_is_missing(job: Job, event: object) -> bool:
+    return not job.checks_open and bool(unanswered(job))
+
+
+def a_smoke_run_is_due(job: Job, event: object) -> bool:
+    return is_settled(job) and needs_smoke(job)
+
+
+def all_is_settled(job: Job, event: object) -> bool:
+    return is_settled(job)
+
+
+def the_child_failed(job: Job, event: ChildFinished) -> bool:
+    """A smoke or build run failed: the real submit is not spent on it (D4)."""
+    return not event.ok
