@@ -27,7 +27,7 @@ TAIL_BYTES = 128 << 10
 WINDOW_BYTES_BEFORE = 1 << 10
 WINDOW_BYTES_AFTER = 6 << 10
 SHAPES_MAX = 100
-"""Kinds of trouble whose surroundings are kept, the earliest of each: what came first is the cause (RULES E3)."""
+"""Kinds of trouble whose surroundings are kept, the earliest of each: what came first is the cause (E3)."""
 
 HITS_PER_BLOCK_MAX = 512
 _KEY_BYTES = 120
@@ -66,7 +66,7 @@ TROUBLE = (
 )
 """Pieces of the words that programs and schedulers use for trouble: a filter for what to keep, no verdict.
 
-Where a block is so full of trouble that the search gives up, it is gone through once more for the severe ones.
+Where a block is so full of trouble that the search gives up, it is searched once more for the severe ones.
 """
 
 
@@ -202,12 +202,10 @@ class Gather:
 
     def _new_trouble(self, part: Part) -> Iterator[Part]:
         """Surroundings of lines that have a word of trouble and a shape (digits aside) not seen before."""
-        hits = 0
-        for hits, window in enumerate(self._windows_of(part, self._search.trouble), 1):
-            if window is not None:
-                yield window
-        if hits >= HITS_PER_BLOCK_MAX:
-            yield from filter(None, self._windows_of(part, self._search.severe))
+        found = list(self._windows_of(part, self._search.trouble))
+        if len(found) >= HITS_PER_BLOCK_MAX:
+            found += self._windows_of(part, self._search.severe)
+        return filter(None, found)
 
     def _windows_of(self, part: Part, search: Search) -> Iterator[Part | None]:
         """One item per hit: what surrounds it, or None if its shape is known."""

@@ -42,9 +42,9 @@ def read(
 ) -> dict[str, object]:
     """One log -> one result. `path` may be "-" for the standard input.
 
-    phase: the cluster's normalised phase; "unknown" when only the file is known. events: the scheduler's words,
-    newest last. previous: the result of an earlier reading of the same log. silence_s: seconds since the last
-    output. lines_max: look at the last so many lines only. Raises ReadError.
+    phase: the cluster's normalised phase; "unknown" when only the file is known. events: the scheduler's
+    words, newest last. previous: the result of an earlier reading of the same log. silence_s: seconds since
+    the last output. lines_max: look at the last so many lines only. Raises ReadError.
     """
     kept = _pieces(path, redact, search)
     found = kept.lines if lines_max is None else _last(kept.lines, lines_max)
@@ -120,7 +120,7 @@ def earlier(previous: Mapping[str, object] | None) -> Track:
 
 
 def events_from(text: str) -> tuple[str, ...]:
-    """The scheduler's words from a file: one a line, or a JSON list of strings or of objects with a message."""
+    """The scheduler's words from a file: one a line, or a JSON list of strings or objects with a message."""
     if not text.lstrip().startswith("["):
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     try:

@@ -406,7 +406,7 @@ class Store:
             body, happened = clean, parse_event(clean)
         taken = step(job, happened)
         outcome, reason = _outcome_words(taken)
-        if isinstance(taken.outcome, Ignored) and happened.kind in UNJOURNALLED:
+        if taken.changed_nothing and happened.kind in UNJOURNALLED:
             self._rest_one(connection, job, happened.at)
             return Applied(job, outcome, reason, 0)
         seq = job.seq + 1

@@ -39,7 +39,7 @@ _PAIR = re.compile(
 _DATE_PAIR = re.compile(r"[01]?\d/[0-3]?\d(?:/\d\d(?:\d\d)?)?[ T]\d\d:\d\d")
 _BYTE_WORDS = frozenset("B KB MB GB TB KiB MiB GiB TiB kB bytes".split())
 _TQDM = re.compile(
-    r"(?P<pct>\d{1,3})(?:\.\d{1,2})?%\s?[|▕](?P<bar>[^|▏%]{0,400})[|▏]\s{0,4}"
+    r"(?P<pct>\d{1,3})(?:\.\d{1,2})?%\s?\|(?P<bar>[^|%]{0,400})\|\s{0,4}"
     rf"(?P<n>{N})(?P<nu>[kKMGTP]i?)?(?:it|B)?/(?P<N>{N})(?P<Nu>[kKMGTP]i?)?[A-Za-z]{{0,12}}"
 )
 _TQDM_OPEN = re.compile(
@@ -53,6 +53,8 @@ _CURL = re.compile(
 _RECEIVED = re.compile(rf"(?P<n>{N}) bytes[^\d]{{1,24}}(?:expected|of|total) (?P<N>{N})", re.IGNORECASE)
 _LABEL_ENDS = " \t:=[(#|-_*\"'<>.,，：)"
 _LABEL_WORDS_MAX = 4
+_MODE = re.compile(r"\([A-Za-z]{1,12}\)?$")
+"""`Iter(train)`: the mode behind a unit, of which only the context is kept."""
 
 
 class Reading(NamedTuple):
@@ -170,13 +172,13 @@ def label(before: str) -> str:
 
 def _unit(named: str) -> str:
     """The unit of a label that ends with it (`Epoch`, `global step`): the number is then its value."""
-    found = words(named)
+    found = words(_MODE.sub("", named))
     return unit_of(found[-1]) if found else ""
 
 
 def _unit_name(named: str) -> str:
     """`INFO Training global step` -> `global_step`: the unit, and the word before it if that qualifies it."""
-    found = words(named)
+    found = words(_MODE.sub("", named))
     qualified = len(found) > 1 and found[-2] in COUNTER_QUALIFIERS
     return "_".join(found[-2:] if qualified else found[-1:])
 

@@ -45,8 +45,8 @@ NEW_START_LINES = 40
 Want = Literal["more_tail", "head", "events", "model"]
 
 _PREPARATION = re.compile(
-    r"\b(?:map|load\w*|shards?|tokeniz\w*|filter\w*|build\w*|compil\w*|captur\w*|warm-?up\w*|cach\w*|preload\w*|prepar\w*"
-    r"|preprocess\w*|pack\w*|import\w*|convert\w*|generating|left:\w+|init\w*|sanity)\b",
+    r"\b(?:map|load\w*|shards?|tokeniz\w*|filter\w*|build\w*|compil\w*|captur\w*|warm-?up\w*|cach\w*"
+    r"|preload\w*|prepar\w*|preprocess\w*|pack\w*|import\w*|convert\w*|generating|left:\w+|init\w*|sanity)\b",
     re.IGNORECASE,
 )
 
@@ -88,8 +88,8 @@ class Case(NamedTuple):
     def works(self) -> bool:
         """The run's own counter is there and is what the log is busy with.
 
-        Not one of its preparation (a map, shards being loaded), not a part that is over, not the last step of an
-        earlier start after which the program started anew.
+        Not one of its preparation (a map, shards being loaded), not a part that is over, not the last step of
+        an earlier start after which the program started anew.
         """
         main = self.main
         if main is None or prepares(main) or self.started_anew:
@@ -100,7 +100,7 @@ class Case(NamedTuple):
 
     @property
     def started_anew(self) -> bool:
-        """Long after the last milestone the log speaks of starting up: another start wrote to the same file."""
+        """Long after the last milestone the log speaks of starting up: a new start wrote to the same file."""
         progress = self.progress
         fresh_start = progress.phase in STARTING and progress.phase_line > self.milestone_line > 0
         return fresh_start and self.lines_since(self.milestone_line) > NEW_START_LINES
@@ -118,8 +118,8 @@ class Case(NamedTuple):
     def died(self) -> bool:
         """The text says that a process ended of its trouble.
 
-        A line that calls itself information or a warning is believed only with an end behind it: an exception, a
-        cascade, or the end of the log.
+        A line that calls itself information or a warning is believed only with an end behind it: an
+        exception, a cascade, or the end of the log.
         """
         if not self.diagnosis.fatal:
             return False
@@ -187,7 +187,7 @@ class Case(NamedTuple):
         wants: Sequence[Want] = (),
         diagnosis: Diagnosis | None = None,
     ) -> Verdict:
-        """The verdict with this look's diagnosis and advice. Nothing is provable unless the cluster says it runs."""
+        """The verdict with this look's diagnosis. Nothing is provable unless the cluster says that it runs."""
         told = self.diagnosis if diagnosis is None else diagnosis
         return Verdict(
             name=name,

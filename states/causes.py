@@ -70,7 +70,7 @@ def diagnose(
     scan = events.scan(lines, known, candidates)
     risen = events.rises(lines) if scan.events else {}
     live = [event for event in scan.events if not events.outlived(event.last, risen.values())]
-    said = [*_said(reasons, known), *_exit(exit_code, signal, known)]
+    said = [*_said(reasons, known, not lines), *_exit(exit_code, signal, known)]
     broken = _nan(lines, known)
     ended = _ended(live, said, exit_code, signal)
     pick = _choose([*live, *broken], said, scan, ended, len(lines))
@@ -94,7 +94,8 @@ def _choose(
     first = roots[0] if roots else None
     likely = by[Weight.likely]
     if facts and (first is None or first.weight is not Weight.root or _peer(first)):
-        return _Pick(facts[-1], tuple([*by[Weight.end], *roots]))
+        newest = min(facts, key=lambda event: (-event.at, _order(event)))
+        return _Pick(newest, tuple([*by[Weight.end], *roots]))
     symptoms = by[Weight.symptom]
     if first is not None and first.weight is Weight.root:
         outer = [event for event in likely if _behind(event, first)]
@@ -104,6 +105,9 @@ def _choose(
         before = [event for event in likely if event.at <= second[0].at and _explains(event)]
         return _Pick((before or second)[0], tuple(second))
     ends = by[Weight.end]
+    told = [event for event in likely if event.at >= _AFTER_LOG]
+    if told and not ends:
+        return _Pick(told[-1])
     whys = [event for event in likely if "process.killed" in event.also]
     if whys and ends:
         return _Pick(whys[0], tuple(ends))
@@ -149,11 +153,9 @@ def _peer(event: Event) -> bool:
 def _behind(early: Event, root: Event) -> bool:
     """Is an earlier trouble of the surroundings the reason of this root, which itself allows that reading?"""
     near = root.at - NEAR_LINES <= early.at <= root.at
-    return (
-        near
-        and early.sign.cause in root.also
-        and early.sign.cause.startswith(("network.", "mount.", "storage."))
-    )
+    layer = early.sign.cause.partition(".")[0]
+    outside = layer in ("network", "mount", "storage") and not root.sign.cause.startswith(layer)
+    return near and outside and early.sign.cause in root.also
 
 
 def _explains(event: Event) -> bool:
@@ -186,18 +188,28 @@ def _ended(live: Sequence[Event], said: Sequence[Event], exit_code: int | None, 
     return any(event.fatal and event.weight is not Weight.likely for event in [*live, *said])
 
 
-def _said(reasons: Sequence[str], known: Signatures) -> list[Event]:
-    """The scheduler's words as events. They stand after the log: it speaks of what it saw at the end."""
+def _said(reasons: Sequence[str], known: Signatures, silent: bool) -> list[Event]:
+    """The scheduler's words as events. They stand after the log: it speaks of what it saw at the end.
+
+    Troubles of the start that a later word says are over, or that output shows to be over, are left out.
+    """
     found: list[Event] = []
+    started = max((number for number, reason in enumerate(reasons) if _STARTED.search(reason)), default=-1)
     for number, reason in enumerate(reasons):
         line = Line(0, reason)
         hits = [hit.entry for hit in known.match(reason, "reason")]
         if any(entry.role in ("noise", "advice") for entry in hits):
             continue
-        found.extend(_event(entry, line, _AFTER_LOG + number) for entry in hits)
+        for entry in hits:
+            of_start = entry.cause.startswith(_OF_START) and entry.role != "confirmation"
+            if of_start and (number < started or (not silent and not entry.fatal)):
+                continue
+            found.append(_event(entry, line, _AFTER_LOG + number))
     return found
 
 
+_STARTED = re.compile(r"\bStarted container|^(?:Started|Running|RUNNING)\b|Successfully (?:pulled|assigned)")
+_OF_START = ("scheduling.capacity", "scheduling.unsat", "scheduling.quota", "image.", "mount.")
 _AFTER_LOG = 1 << 40
 
 _EXITS: dict[int, str] = {
@@ -322,6 +334,7 @@ def _diagnosis(pick: _Pick, everything: Sequence[Event], scan: Scan, ended: bool
     also.pop(sign.cause, None)
     quotes = [sign.evidence, *scan.spoken.get(event.chain, ())]
     quotes += [other.sign.evidence for other in same]
+    quotes += [other.sign.evidence for other in others if other.sign.entry == sign.entry]
     quotes += [other.sign.evidence for other in pick.with_it]
     return Diagnosis(
         cause=sign.cause,

@@ -98,7 +98,7 @@ def readings(text: str, pieces: Sequence[Keyed]) -> list[Reading]:
     found.extend(_units(text, pieces, placed))
     found.extend(_percent(text, found))
     found.extend(_countdowns(text))
-    if all(reading.kind == "word" and not reading.unit for reading in found):
+    if all(reading.kind == "word" for reading in found):
         found.extend(_counts(text))
         if (match := _BARE.search(text, 0, 160)) is not None:
             found.append(Reading("bare", "bare", float(match["n"])))
@@ -191,13 +191,12 @@ def _countdowns(text: str) -> Iterator[Reading]:
 
 def _counts(text: str) -> Iterator[Reading]:
     """`processed 1200 samples`: a count before its unit; a goal where the words ahead say so."""
-    if denied(text[:200]):
-        return
     for count, match in enumerate(_AFTER.finditer(text, 0, _SCANNED_CHARS)):
         if count >= 4:
             return
-        if unit := unit_of(match["unit"].lower()):
-            goal = _GOAL_AHEAD.search(text, max(0, match.start() - 24), match.start())
+        near = text[max(0, match.start() - 24) : match.end()]
+        if (unit := unit_of(match["unit"].lower())) and not denied(near):
+            goal = _GOAL_AHEAD.search(near)
             kind: Kind = "quota" if goal else "word"
             yield Reading(f"count:{unit}", kind, number(match["n"]), None, unit, context(text[:60]))
 

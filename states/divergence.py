@@ -1,4 +1,4 @@
-"""Whether the numbers themselves have gone wrong: NaN that stays, overflow that never ends, a loss that runs away.
+"""Whether the numbers themselves have gone wrong: NaN that stays, endless overflow, a loss that runs away.
 
 A NaN at many steps in a row is provably wasted (E7). Overflow steps are normal while a loss scale finds its
 level, and a spike often comes back down, so both are only said and asked about (E9).
@@ -18,6 +18,9 @@ from states.reading import Verdict
 NAN_STEPS = 5
 """NaN at this many steps in a row is called failing; stopping needs `policy.nan_steps`."""
 
+NEVER_FINITE = 4
+"""So many times `policy.nan_steps` prove it when the loss was never a number."""
+
 OVERFLOW_STEPS = 5
 """Skipped steps in a row, once past WARM_UP_STEPS, that are called failing."""
 
@@ -30,7 +33,7 @@ FLAT_ZERO_POINTS = 5
 
 
 def diverged(case: Case) -> Verdict | None:
-    """Failing (NaN, endless overflow, runaway with vanishing loss), ambiguous (spike, loss of exactly 0), or None."""
+    """Failing (NaN, endless overflow, a runaway that vanishes), ambiguous (spike, loss of exactly 0), or None."""
     return _nan(case) or _overflow(case) or _spike(case) or _zero(case)
 
 
@@ -40,12 +43,21 @@ def _nan(case: Case) -> Verdict | None:
         summary = f"The loss is not a number at the last {run} steps; {place(case)}."
         if not case.runs and any(sign.cause == "process.killed" for sign in case.diagnosis.signs):
             return case.say("failed", summary + " Then it was killed.", "E7", "F1", topic="nan")
-        return case.say("failing", summary, "E7", topic="nan", provable=run >= case.policy.nan_steps)
+        return case.say("failing", summary, "E7", topic="nan", provable=_nan_is_sure(case, run))
     if run >= 2:
         return case.say(
             "ambiguous", f"The loss is not a number at the last {run} steps.", "E7", "E9", topic="nan"
         )
     return None
+
+
+def _nan_is_sure(case: Case, run: int) -> bool:
+    """It was a number once and is none for `nan_steps`; never having been one, it takes longer.
+
+    Some programs print NaN until their first update.
+    """
+    was_finite = any(math.isfinite(point.value) for point in case.losses)
+    return run >= case.policy.nan_steps * (1 if was_finite else NEVER_FINITE)
 
 
 def _overflow(case: Case) -> Verdict | None:

@@ -289,7 +289,7 @@ class _Pickings:
         owner = self._owner.get(at, -1)
         weight = weigh(entry)
         fatal = entry.fatal
-        if mild and weight is Weight.root:
+        if mild and weight in (Weight.root, Weight.symptom):
             weight, fatal = Weight.likely, False
         event = Event(at, at, weight, _sign(entry, line), entry.also, fatal, owner)
         self._sign(entry, line)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from transitions import EventData, Machine
 
-from states.actions import Change
+from states.actions import Change, stay
 from states.effects import AnyEffect
 from states.events import KINDS, AnyEvent
 from states.ignored import IGNORED, OTHERWISE
@@ -67,7 +67,7 @@ class Step(NamedTuple):
     @property
     def changed_nothing(self) -> bool:
         """True when neither the job nor the world is touched."""
-        return isinstance(self.outcome, Ignored)
+        return isinstance(self.outcome, Ignored) or self.action == stay.__name__
 
 
 class _Cursor:

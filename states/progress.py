@@ -25,6 +25,7 @@ from states.series import Series, is_real, share_totals, totals, with_total
 from states.stamps import clock
 from states.tables import Table
 from states.track import advance
+from states.units import unit_of
 
 __all__ = ["advance", "measure"]
 
@@ -47,6 +48,7 @@ class _Piece:
     at: dict[int, list[str]] = field(default_factory=dict)
     overflows: list[int] = field(default_factory=list)
     served: int = -1
+    sped: int = -1
     phase: tuple[str, int] = ("", 0)
     ends: list[int] = field(default_factory=list)
     throughputs: list[float] = field(default_factory=list)
@@ -107,6 +109,7 @@ def _sentences(piece: _Piece, index: int, text: str) -> None:
         piece.phase = (named, index)
     if (figure := throughput(text)) is not None:
         piece.throughputs.append(figure)
+        piece.sped = index if figure > 0 else piece.sped
         del piece.throughputs[:-_THROUGHPUTS_MAX]
 
 
@@ -117,7 +120,7 @@ def _progress(
     values = [value for _, value in points]
     live = sorted(real, key=lambda one: (one is main, one.last_index), reverse=True)[:COUNTERS_MAX]
     moved = max((one.moved_index for one in real), default=-1)
-    again, quote = _repeats(piece, lines, moved)
+    again, quote = _repeats(piece, lines, max(moved, piece.sped if service else -1))
     rate, cadence = _speed(piece, main, clock([line.text for line in lines]))
     named, where = _phase(piece, main)
     numbered = enumerate(points, 1)
@@ -176,12 +179,19 @@ def _speed(
         timed = [(value, at) for (value, _), at in zip(moves, shown, strict=True) if at is not None]
         if len(timed) >= 2 and timed[-1][1] > timed[0][1]:
             return _slope(timed)
-    own = [beat.rate_per_s for beat in beats[-5:] if beat.rate_per_s]
-    if not own or main.unit == "epoch":
+    own = [beat.rate_per_s for beat in beats[-5:] if beat.rate_per_s and _is_rate_of(main, beat)]
+    if not own:
         return None, None
     rate = statistics.median(own)
     gains = [after - before for (before, _), (after, _) in pairwise(moves)]
     return rate, (statistics.median(gains) if gains else 1.0) / rate
+
+
+def _is_rate_of(main: Series, beat: Pulse) -> bool:
+    """Whether a rate on the counter's line is the counter's own: samples per second are not steps."""
+    if main.kind == "bar":
+        return True
+    return beat.rate_of in ("it", "iter") if main.unit in ("step", "") else unit_of(beat.rate_of) == main.unit
 
 
 def _segment(main: Series) -> list[tuple[float, int]]:

@@ -12,7 +12,7 @@ from states.stamps import DURATION, duration_s
 
 _MATCHES_MAX = 64
 _N = r"(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,12})?"
-_UNIT = r"(?:it|iter|step|iteration|epoch|batch|sample|example|item|file)"
+_UNIT = r"(?P<of>it|iter|step|iteration|epoch|batch|sample|example|item|file)"
 _TIMES = re.compile(rf"\[\s?(?P<elapsed>{DURATION})\s?<\s?(?P<eta>{DURATION}|\?)")
 _ETA = re.compile(
     r"(?:\b(?:eta|remaining(?:[_ ]time)?|time[_ ]left|left)|剩余(?:时间)?|预计(?:还需|剩余)?|还需)"
@@ -40,6 +40,8 @@ class Pulse(NamedTuple):
     eta_s: float | None = None
     elapsed_s: float | None = None
     rate_per_s: float | None = None
+    rate_of: str = ""
+    """What the rate counts, as written (`it`, `step`, `sample`)."""
 
 
 NO_PULSE = Pulse()
@@ -57,19 +59,19 @@ def pulse(text: str) -> Pulse:
             eta = duration_s(left["eta"] or left["before"])
         if spent := _last(_ELAPSED, text):
             elapsed = duration_s(spent["elapsed"])
-    return Pulse(eta, elapsed, _rate(text))
+    return Pulse(eta, elapsed, *_rate(text))
 
 
-def _rate(text: str) -> float | None:
+def _rate(text: str) -> tuple[float | None, str]:
     if fast := _last(_RATE, text):
-        return _number(fast["r"]) * (1e3 if fast["k"] else 1.0)
+        return _number(fast["r"]) * (1e3 if fast["k"] else 1.0), fast["of"]
     found = _last(_SLOW_RATE, text) or _last(_PER_ITERATION, text)
     if found is None:
-        return None
+        return None, ""
     groups = found.groupdict()
     unit = groups.get("u") or groups.get("u2") or "s"
     seconds = _number(found["r"]) * {"ms": 1e-3, "min": 60.0}.get(unit, 1.0)
-    return 1.0 / seconds if seconds > 0 else None
+    return (1.0 / seconds, groups.get("of") or "it") if seconds > 0 else (None, "")
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -1,8 +1,8 @@
 """Work that goes round in circles: crash loops, retries, meters that stand still, downloads that drag.
 
-Output is no milestone (E5): the same message again and again without a counter that moves is stuck however much
-it prints. A network that does not come is tried once and then asked about (E10), a download that drags is asked
-about (E11); neither is stopped. What merely waits (for a peer, a tracker's spinner) has not started yet (E1).
+Output is no milestone (E5): the same message again and again without a counter that moves is stuck however
+much it prints. A network that does not come is tried once and then asked about (E10), a download that drags is
+asked about (E11); neither is stopped. What merely waits (for a peer, a spinner) has not started yet (E1).
 
 Never: call a loop what moves between its repeats; take a heartbeat for a retry.
 """
@@ -22,8 +22,8 @@ METER_REPEATS = 10
 
 _NETWORK = ("network.", "auth.denied", "image.unreachable")
 _TROUBLE = re.compile(
-    r"error|fail|retry|retries|attempt|timed? ?out|refused|reset by|unreachable|denied|exception|resume download"
-    r"|could(?: not|n't)|cannot|unable|错误|失败|重试|超时",
+    r"error|fail|retry|retries|attempt|timed? ?out|refused|reset by|unreachable|denied|exception"
+    r"|resume download|could(?: not|n't)|cannot|unable|错误|失败|重试|超时",
     re.IGNORECASE,
 )
 _RETRIES = re.compile(
@@ -38,8 +38,8 @@ _BYTES = re.compile(r"\d(?:\.\d{1,3})?\s?(?:[kKMGT](?:i?B)?|B)\b")
 def crash_loops(case: Case) -> Verdict | None:
     """The program dies and is started again without a milestone between: failing.
 
-    Provable when the cluster counts the restarts, or when the log shows very many over a long time: one restart of
-    many workers prints many lines (E7).
+    Provable when the cluster counts the restarts, or when the log shows very many over a long time: one restart
+    of many workers prints many lines (E7).
     """
     policy = case.policy
     counted = max(
@@ -83,7 +83,8 @@ def loops(case: Case) -> Verdict | None:
     still_s = case.still_s or 0.0
     sure = not network and repeats >= case.policy.loop_repeats and still_s >= case.policy.loop_s
     lasting = f" for {span(still_s)}" if still_s else ""
-    summary = f"The same trouble came {repeats} times{lasting} without a milestone: {first_words(case) or text[:140]}"
+    words = first_words(case) or text[:140]
+    summary = f"The same trouble came {repeats} times{lasting} without a milestone: {words}"
     topic = "network" if network else f"loop:{case.cause}"
     return case.say("looping", summary, "E5", "E10" if network else "E9", topic=topic, provable=sure)
 

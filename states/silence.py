@@ -1,9 +1,9 @@
-"""How long nothing may be heard: silence against the cadence of the phase, never against a constant alone (E6).
+"""How long nothing may be heard: silence against the cadence of the phase, never a constant alone (E6).
 
 Regular output that stops is hung after about an hour and many cadences; start-up, compiling, a save, an
 evaluation, a quiet prediction and an idle service are silent for good reasons and are only asked about (E9).
 
-Never: count the silence of a suspended job; call a silence provable whose cadence was not learnt from milestones.
+Never: count the silence of a suspended job; call a silence provable whose cadence was not learnt.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from states.reading import Verdict
 DONE_BUT_RUNS_S = 600.0
 """The log says that the work is complete, yet the job stays on in silence: asked about after this long."""
 
+BOUNDARY_LINES = 3
+"""A counter that became full within so many lines of the last milestone: a part of the work just ended."""
+
 _QUIET = re.compile(
-    r"sav|checkpoint|load|read|prepar|build|compil|init|start|setup|download|upload|first step|warm|captur|map|token"
-    r"|eval|valid|test|predict|generat|infer|merg|export|wait|sync|rendezvous|barrier|idle|install|finish|clean",
+    r"sav|checkpoint|load|read|prepar|build|compil|init|start|setup|download|upload|first step|warm|captur|map"
+    r"|token|eval|valid|test|predict|generat|infer|merg|export|wait|sync|rendezvous|barrier|idle|install|finish"
+    r"|clean|resum|serv",
     re.IGNORECASE,
 )
 
@@ -33,7 +37,7 @@ def quiet_phase(case: Case) -> bool:
 
 
 def silent(case: Case) -> Verdict | None:
-    """Hung, asked about, or slow, when silence is longer than it should be; None when it is not (or not known)."""
+    """Hung, ambiguous or slow when silence is longer than it should be; None when it is not, or not known."""
     silence_s = case.silence_s
     if silence_s is None or case.scene.suspended:
         return None
@@ -47,7 +51,7 @@ def silent(case: Case) -> Verdict | None:
 def _done_but_runs(case: Case, silence_s: float) -> Verdict | None:
     if silence_s < DONE_BUT_RUNS_S:
         return None
-    summary = f"The log says that the work is done, but the job has been running on in silence for {span(silence_s)}."
+    summary = f"The log says that the work is done, but the job runs on in silence for {span(silence_s)} now."
     return case.say("ambiguous", summary, "E9", topic="done-but-runs")
 
 
@@ -83,5 +87,10 @@ def _overdue(case: Case, silence_s: float, cadence_s: float) -> Verdict | None:
 
 
 def _is_sure(case: Case) -> bool:
-    """Regular output was really due: the work's own counter is moving work, not a bar of its preparation."""
-    return case.works and not case.progress.throughput_only
+    """Regular output was really due: the work's own counter was on its way, not at the end of an epoch or a part,
+
+    where an evaluation or a save that says nothing may follow.
+    """
+    recent = case.milestone_line - BOUNDARY_LINES
+    at_a_boundary = any(complete(one) for one in case.progress.counters if one.line >= recent)
+    return case.works and not at_a_boundary

@@ -1,7 +1,7 @@
 """Counters that stand under a heading: `Step  Time` on one line, `1200  2.4` on the next (finding 11).
 
-Simulation codes, notebooks and CSV logs print so. One heading is remembered; a row belongs to it while it has
-as many cells, all of them numbers.
+Simulation codes, notebooks, detectors and CSV logs print so. One heading is remembered; a row belongs to it
+while it has as many cells, all of them numbers, or begins with a `3/100` under a unit of work.
 
 Never: read a row without a heading, or a heading without a unit of work in it.
 """
@@ -9,14 +9,14 @@ Never: read a row without a heading, or a heading without a unit of work in it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from states.bars import N, Reading, number
 from states.units import UNITS_OF_WORK, unit_of, words
 
 _CELLS_MAX = 64
 _ROW_CHARS_MAX = 1_000
-_COUNT = re.compile(rf"{N}")
+_COUNT = re.compile(rf"(?P<n>{N})(?:/(?P<N>{N}))?")
 _CELL = re.compile(r"[-+]?[\d.]{1,24}(?:[eE][-+]?\d{1,3})?|[-+]?(?:nan|inf)|-|", re.IGNORECASE)
 _SPLITS = (re.compile(r"\s*[|\t,]\s*"), re.compile(r"\s{2,}"), re.compile(r"\s+"))
 """Cell borders, tried in this order: a sign, wide gaps (headings may hold two words), any gap."""
@@ -24,41 +24,52 @@ _SPLITS = (re.compile(r"\s*[|\t,]\s*"), re.compile(r"\s{2,}"), re.compile(r"\s+"
 
 @dataclass
 class Table:
-    """The heading that rows are read under: which cell counts what, and how cells are told apart."""
+    """The heading that rows are read under: which cells count what, and how cells are told apart."""
 
-    column: int = -1
+    columns: dict[int, str] = field(default_factory=dict)
     cells: int = 0
-    name: str = ""
     split: int = 0
 
     def readings(self, text: str) -> list[Reading]:
-        """The counter of a row; a heading gives none and is remembered."""
+        """The counters of a row; a heading gives none and is remembered."""
         if len(text) > _ROW_CHARS_MAX:
             return []
         if any(map(str.isdigit, text)):
-            return self._row(text) if self.cells else []
+            return self._row(text) if self.columns else []
         self._head(text)
         return []
 
     def _head(self, text: str) -> None:
         for split, pattern in enumerate(_SPLITS):
             cells = _cells(text, pattern)
-            if len(cells) < 2:
-                continue
-            for column, cell in enumerate(cells):
-                found = words(cell)
-                if len(found) == 1 and unit_of(found[0]) in UNITS_OF_WORK:
-                    self.column, self.cells, self.name, self.split = column, len(cells), found[0], split
-                    return
+            names = {column: _unit_name(cell) for column, cell in enumerate(cells)}
+            columns = {column: name for column, name in names.items() if name}
+            if len(cells) >= 2 and columns:
+                self.columns, self.cells, self.split = columns, len(cells), split
+                return
 
     def _row(self, text: str) -> list[Reading]:
         for pattern in dict.fromkeys((_SPLITS[self.split], _SPLITS[2])):
             cells = _cells(text, pattern)
-            if len(cells) == self.cells and all(_CELL.fullmatch(cell) for cell in cells):
-                cell = cells[self.column]
-                if _COUNT.fullmatch(cell):
-                    return [Reading(self.name, "unit", number(cell), None, unit_of(self.name))]
+            whole = len(cells) == self.cells and all(_CELL.fullmatch(cell) for cell in cells)
+            of_total = 0 in self.columns and len(cells) >= self.cells and "/" in cells[0]
+            if whole or of_total:
+                return [*self._counts(cells if whole else cells[:1])]
         return []
+
+    def _counts(self, cells: list[str]) -> list[Reading]:
+        found = []
+        for column, name in self.columns.items():
+            if column < len(cells) and (count := _COUNT.fullmatch(cells[column])):
+                total = number(count["N"]) if count["N"] else None
+                found.append(Reading(name, "unit", number(count["n"]), total, unit_of(name)))
+        return found
+
+
+def _unit_name(cell: str) -> str:
+    """The word of a heading cell that is a unit of work and nothing else; else ""."""
+    found = words(cell)
+    return found[0] if len(found) == 1 and unit_of(found[0]) in UNITS_OF_WORK else ""
 
 
 def _cells(text: str, pattern: re.Pattern[str]) -> list[str]:

@@ -106,7 +106,7 @@ def joined(old: Sequence[Point], new: Sequence[Point], *, ordinal: bool = False)
 
 
 def _meets(old: Sequence[Point], upto: Sequence[Point], ordinal: bool) -> bool:
-    """Whether the last point of `upto` is the last one known, and the ones before agree as far as both reach."""
+    """Whether the last point of `upto` is the last one known, and those before agree as far as both reach."""
     pairs = list(zip(reversed(old), reversed(upto), strict=False))[:3]
     return all(_same(a.value, b.value) and (ordinal or a.step == b.step) for a, b in pairs)
 

@@ -29,7 +29,8 @@ _ITEMS = frozenset(
     "sample samples example examples request requests task tasks taskid file files item items document"
     " documents doc docs prompt prompts question questions image images video videos frame frames record"
     " records row rows chunk chunks page pages stage job jobs sequence sequences test tests case cases"
-    " target targets shard shards part parts node nodes query queries molecule molecules structure structures conversation conversations"
+    " target targets shard shards part parts node nodes query queries"
+    " molecule molecules structure structures conversation conversations"
     " agent agents 样本 文件 条 张 个".split()
 )
 TOTAL_WORDS = frozenset("max maximum total target planned final".split())

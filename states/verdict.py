@@ -1,9 +1,10 @@
-"""The judgement on one job: phase, milestones over time, causes and exit code become a verdict with its reasons.
+"""The judgement on one job: phase, milestones over time, causes and exit code become a verdict with reasons.
 
 `judge` asks a short list of views in a fixed order; the first that has something to say decides. Start-up is
 never failure (E1); what ended is judged by its record and its outputs (`ending`); what runs is judged by
 milestones, not by output (E5), and silence by the cadence of its phase (E6). `provable` is true only where
-stopping without a person is right, never on a guess: a wrong stop is the worst fault here. The rest is asked (E9).
+stopping without a person is right, never on a guess: a wrong stop is the worst fault here. The rest is asked
+(E9), and trouble of a job that runs is believed at the second look.
 
 Never: read a clock (times are in the track and the scene); let a word of the log alone stop anything (I2).
 """
@@ -33,7 +34,7 @@ _WORKING = frozenset({"evaluating", "serving", "saving checkpoint", "uploading"}
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 ONCE = {"stuck_s_min": 10.0, "second_look_s": 0.0}
-"""A person who looks once is told of a suspicion at once; a watch looks twice and waits longer before it asks."""
+"""A person who looks once is told of a suspicion at once; a watch looks twice and waits before it asks."""
 
 
 class Looked(NamedTuple):
@@ -81,7 +82,7 @@ def look(
 
 
 def _not_started(case: Case) -> Verdict | None:
-    """Waiting and image pulls are start-up (E1), unless the cluster names what can never pass by itself (E3)."""
+    """Waiting and image pulls are start-up (E1), unless the cluster names what never passes by itself (E3)."""
     if case.scene.phase not in ("pending", "starting"):
         return None
     told = case.diagnosis
@@ -104,21 +105,23 @@ def _died(case: Case) -> Verdict | None:
     where = f" at {place(case)}" if place(case) else ""
     summary = f"A process ended{where}: {first_words(case)}"
     if case.runs:
-        return case.say("failing", summary, "E3", "E9", topic="fatal")
+        return case.say("failing", summary, "E3", "E9", topic=f"fatal:{case.cause}")
     if case.cause.startswith("hang.") and case.main is not None and case.main.value == 0:
         return case.say(
             "hung", f"It was ended without having made one step: {place(case)}.", "E6", "F1", topic="hung"
         )
-    return case.say("failed", summary, "E3", "F1", topic="fatal")
+    return case.say("failed", summary, "E3", "F1", topic=f"fatal:{case.cause}")
 
 
 def _done(case: Case) -> Verdict | None:
-    """The text says that the work is complete, or its counters have reached their totals and nobody says it runs."""
+    """The text says that the work is complete, or all counters are full and nobody says that it runs."""
     finished = case.progress.finished
     if finished is not None and not _goes_on_after(case, finished.line):
         where = f" Last: {place(case)}." if place(case) else ""
         summary = f"The log says that the work is complete: {finished.text[:140]}.{where}"
         return case.say("succeeded", summary, "F1", "F4", diagnosis=Diagnosis())
+    if not case.runs and case.cause == "none" and _shut_down(case):
+        return case.say("succeeded", "It shut down in order, and nothing in the log went wrong.", "F1", "F4")
     if case.scene.phase == "unknown" and _all_counted(case):
         summary = f"Every counter has reached its total: {place(case)}."
         return case.say("succeeded", summary, "E5", "F4", diagnosis=Diagnosis())
@@ -128,6 +131,10 @@ def _done(case: Case) -> Verdict | None:
 def _goes_on_after(case: Case, line: int) -> bool:
     """Another piece of work was begun after the sentence (an evaluation after the training)."""
     return case.progress.phase == "evaluating" and case.progress.phase_line > line
+
+
+def _shut_down(case: Case) -> bool:
+    return case.progress.phase == "cleaning up" and case.progress.phase_line > case.milestone_line
 
 
 def _all_counted(case: Case) -> bool:
@@ -155,7 +162,7 @@ def _stuck(case: Case) -> Verdict | None:
 
 
 def _starting(case: Case) -> Verdict | None:
-    """No counter of the work yet, and nothing that frightens. Beyond the time of a start-up that says too little."""
+    """No counter of the work yet, and nothing that frightens. After an hour of that, it says too little."""
     phase = case.progress.phase or ("getting ready" if case.digest.lines_read else "no output yet")
     if case.works or case.progress.throughput_only or phase in _WORKING or _consequences_only(case):
         return None

@@ -36,7 +36,7 @@ shift 2
 
 now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 
-# A signal that comes before the child exists is kept for it.
+# A signal that comes before the child exists is kept for it, whoever it was sent to.
 child='' caught=''
 relay() {
     caught=$1
@@ -94,7 +94,7 @@ else
     run "$@" &
 fi
 child=$!
-if [ -n "$caught" ]; then relay "$caught"; fi
+if [ -n "$caught" ]; then kill -s "$caught" "$child" 2>/dev/null; fi
 
 # A trap that ran may have cut `wait` short, so the status could be the signal's: ask again. A shell that has told
 # the status already answers 127 then.
@@ -113,6 +113,7 @@ done
 signal=null
 if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then signal=$((code - 128)); fi
 for try in 1 2 3; do
+    if [ ! -d "$dir" ]; then break; fi
     if (printf '{%s,"exit_code":%d,"signal":%s,"ended_at":"%s"}\n' "$facts" "$code" "$signal" "$(now)" \
         >"$dir/exit.json.$$" && mv -f "$dir/exit.json.$$" "$dir/exit.json") 2>/dev/null; then break; fi
     if [ "$try" -lt 3 ]; then sleep 1; fi

@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.reading ../shared/corpus [--misses]
 
-Each log is read as `wk read FILE [--silence S] --model never --json` reads it: no phase, no exit code, no events,
-nothing of the label but the seconds of silence that the case itself states (`silence_s_at_observation`). Stories
-are judged by `tests.benchmarks.stories`. A wrong stop is a provable verdict, with the phase taken as running, on a
-job that is healthy, slow or ambiguous.
+Each log is read as `wk read FILE [--silence S] --model never --json` reads it: no phase, no exit code, no
+events, nothing of the label but the seconds of silence that the case itself states
+(`silence_s_at_observation`). Stories are judged by `tests.benchmarks.stories`. A wrong stop is a provable
+verdict, with the phase taken as running, on a job that is healthy, slow or ambiguous.
 
 Never: show the reader a label; need the corpora (without them it says so and ends well).
 """
@@ -71,7 +71,7 @@ class Score:
         print(f"\n{self.title}")
         for question, asked in self.asked.items():
             hits = self.hits[question]
-            print(f"  {question:24s} {hits:4d} of {asked:4d}  {100 * hits / asked:5.1f} %")
+            print(f"  {question:26s} {hits:4d} of {asked:4d}  {100 * hits / asked:5.1f} %")
         for miss in self.misses if misses else ():
             print(f"    - {miss}")
 
@@ -95,16 +95,15 @@ def main() -> int:
         score_progress(asked.corpus / "progress", wrong, alarms, confused),
     ):
         score.show(asked.misses)
-    stories, misses = score_stories(asked.corpus / "stories")
-    print(
-        f"\nstories\n  action right or acceptable {stories[0]:3d} of {stories[1]:4d}  {100 * stories[0] / max(1, stories[1]):5.1f} %"
-    )
+    (right, stories), misses = score_stories(asked.corpus / "stories")
+    share = 100 * right / max(1, stories)
+    print(f"\nstories\n  {'action right or acceptable':26s} {right:4d} of {stories:4d}  {share:5.1f} %")
     for miss in misses if asked.misses else ():
         print(f"    - {miss}")
     print(f"\nwrong stops   {len(wrong)} {wrong}\nfalse alarms  {len(alarms)} {alarms}")
     print("\nconfused most (truth -> read as)")
-    for (truth, told), count in confused.most_common(15):
-        print(f"  {count:3d}  {truth} -> {told}")
+    for (truth, read_as), count in confused.most_common(15):
+        print(f"  {count:3d}  {truth} -> {read_as}")
     print(f"\nspeed on a plain log of {SPEED_MB} MB: {speed():.0f} MB/s")
     return 0
 

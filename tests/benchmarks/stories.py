@@ -1,7 +1,7 @@
 """What the rules would do in each job story of the corpus: wait, ask, stop, resubmit, wrap_up or fix_spec.
 
-A story is a history as a scheduler shows it. The action comes from the normalised phase that the story states, the
-scheduler's words by the classes of PHASES, how long they lasted, and the cause that `diagnose` finds.
+A story is a history as a scheduler shows it. The action comes from the normalised phase that the story states,
+the scheduler's words by the classes of PHASES, how long they lasted, and the cause that `diagnose` finds.
 
 Never: read a story's truth; know one by its name.
 """
@@ -23,18 +23,21 @@ from states.text import lines
 POLICY = Policy()
 
 NEVER = re.compile(
-    r"(?:Assoc|QOS)Max\w*(?:PerJob|PerNode|MinutesPerJob|PerJobLimit)|QOSMin\w+|PartitionTimeLimit|BadConstraints|MaxMemPerLimit"
-    r"|Invalid(?:Account|QOS)|(?:Account|QOS|User|Group)NotAllowed|DependencyNeverSatisfied|ReservationDeleted|DeadLine\b"
-    r"|PartitionConfig|[Rr]equested (?:node configuration|partition configuration) |> maximum capacity|ExceedsMaxQuota"
-    r"|NoMatchingFlavor|untolerated taint|didn't (?:match|tolerate)|node\(s\) had taint|more .{0,20}than .{0,30}(?:allowed|limit)"
+    r"(?:Assoc|QOS)Max\w*(?:PerJob|PerNode|MinutesPerJob|PerJobLimit)|QOSMin\w+|PartitionTimeLimit"
+    r"|BadConstraints|MaxMemPerLimit"
+    r"|Invalid(?:Account|QOS)|(?:Account|QOS|User|Group)NotAllowed|DependencyNeverSatisfied|ReservationDeleted"
+    r"|DeadLine\b|PartitionConfig|[Rr]equested (?:node|partition) configuration |> maximum capacity"
+    r"|ExceedsMaxQuota|NoMatchingFlavor|untolerated taint|didn't (?:match|tolerate)|node\(s\) had taint"
+    r"|more .{0,20}than .{0,30}(?:allowed|limit)"
     r"|no cpu limit|no memory limit|must specify|could not be scheduled|infeasible",
 )
 """It can never run as asked (PHASES 1, "never by itself"; PHASES 2, FailedScheduling classes; Kueue)."""
 
 HELD = re.compile(
-    r"[Hh]eld\b|JobHold|JobHeld|launch[_ ]failed|REQUEUE_HOLD|SPECIAL_EXIT|Eqw|Inadmissible|Misconfigured|unbound|InvalidImageName"
-    r"|ErrImageNeverPull|exceeded quota|quota exceeded|QuotaExceeded|NotTriggerScaleUp|scale.?up.{0,80}failed|overused"
-    r"|(?:Grp|Max)\w*Minutes\b|UsageThreshold|NodeDown|PartitionDown|PartitionInactive|NODE_FAIL|SystemFailure",
+    r"[Hh]eld\b|JobHold|JobHeld|launch[_ ]failed|REQUEUE_HOLD|SPECIAL_EXIT|Eqw|Inadmissible|Misconfigured"
+    r"|unbound|InvalidImageName|ErrImageNeverPull|exceeded quota|quota exceeded|QuotaExceeded|NotTriggerScaleUp"
+    r"|scale.?up.{0,80}failed|overused|(?:Grp|Max)\w*Minutes\b|UsageThreshold|NodeDown|PartitionDown"
+    r"|PartitionInactive|NODE_FAIL|SystemFailure",
 )
 """It will not move without a person, or only when somebody adds to a budget."""
 
@@ -84,27 +87,26 @@ def score_stories(folder: Path) -> tuple[tuple[int, int], list[str]]:
         good = {truth["right_action"], *(truth.get("acceptable") or ())}
         right += action in good
         if action not in good:
-            misses.append(
-                f"{path.parent.name}: {truth['right_action']} ({truth['cause']}), would {action} ({seen_of(story).diagnosis.cause})"
-            )
+            told = seen_of(story).diagnosis.cause
+            wanted = f"{truth['right_action']} ({truth['cause']})"
+            misses.append(f"{path.parent.name}: {wanted}, would {action} ({told})")
     return (right, asked), misses
 
 
 def action_of(story: Mapping[str, Any]) -> str:
     """The rules' action at the end of the history."""
     seen = seen_of(story)
-    act = {
+    plain = {"succeeded": "wrap_up", "stopped": "wrap_up", "preempted": "resubmit", "lost": "resubmit"}
+    judged = {
         None: _refused,
         "pending": _pending,
         "starting": _starting,
         "running": _running,
         "failed": _failed,
-        "succeeded": lambda _: "wrap_up",
-        "stopped": lambda _: "wrap_up",
-        "preempted": lambda _: "resubmit",
-        "lost": lambda _: "resubmit",
-    }.get(seen.norm, lambda _: "ask")
-    return act(seen)
+    }
+    if seen.norm in judged:
+        return judged[seen.norm](seen)
+    return plain.get(str(seen.norm), "ask")
 
 
 def seen_of(story: Mapping[str, Any]) -> Seen:

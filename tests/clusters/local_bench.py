@@ -1,4 +1,4 @@
-"""A local cluster of a known size below a test's own folder, and the certainty that nothing of it lives on."""
+"""A local cluster of a known size in a test's own folder, and the certainty that nothing of it lives on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local cluster: the contract, and what is its own: a queue without a scheduler, jobs without an agent."""
+"""The local cluster: the contract, and its own: a queue without a scheduler, jobs without an agent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def cluster(bench: LocalBench) -> LocalCluster:
 
 @pytest.fixture
 def until(bench: LocalBench, eventually: Eventually) -> Until:
-    """`until(ref, Phase.running)`: the first look that shows one of these phases (any end, when none given)."""
+    """`until(ref, Phase.running)`: the first look that shows one of these phases (by default any end)."""
 
     def wait(ref: Ref, *phases: Phase) -> Observation:
         client = bench.client()
@@ -183,13 +183,13 @@ def test_a_job_whose_processes_vanished_is_lost(
 def test_a_job_whose_wrapper_alone_was_killed_is_waited_for(
     bench: LocalBench, cluster: LocalCluster, until: Until, eventually: Eventually
 ) -> None:
-    command = ("sh", "-c", "sleep 0.4; echo the work went on")
+    command = ("sh", "-c", "echo ready; sleep 0.4; echo the work went on")
     ref = submit(cluster, bench.spec(*command, env={"WATCHKEEPER_HEARTBEAT_S": "0.05"}))
-    until(ref, Phase.running)
+    eventually(lambda: "ready" in cluster.logs(ref).text)
     os.kill(group_of(bench, ref), signal.SIGKILL)
     assert look(cluster, ref).phase == Phase.running
     assert until(ref).phase == Phase.lost
-    assert cluster.logs(ref).text == "the work went on\n"
+    assert cluster.logs(ref).text == "ready\nthe work went on\n"
 
 
 def test_a_recycled_process_id_is_not_taken_for_the_job(

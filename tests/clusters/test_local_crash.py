@@ -1,7 +1,7 @@
-"""The local cluster under SIGKILL: a client or a launcher killed at each of its steps, and nothing lost or doubled.
+"""The local cluster under SIGKILL: a client or a launcher killed at each step, and nothing lost or doubled.
 
-A fork runs the real code under an audit hook that kills it at the n-th thing it does to the outside; then a client
-comes by as it would in life.
+A fork runs the real code under an audit hook that kills it at the n-th thing it does to the outside; then a
+client comes by as it would in life.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def benches(tmp_path: Path) -> Iterator[Callable[[], LocalBench]]:
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Do the work in a fork that is killed when it begins its `step`-th act on the outside; False: it finished."""
+    """Do the work in a fork that is killed as it begins its `step`-th act outside; False: it finished."""
     child = os.fork()
     if child == 0:
         acts = 0

@@ -1,4 +1,4 @@
-"""The judgement: what is provable, what is asked, what is normal. Numbers are built by hand, texts written for it."""
+"""The judgement: what is provable, what is asked, what is normal."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ OLD = Track(
     milestone_at=START, output_at=START, looked_at=START + timedelta(days=3), looks=90, still_looks=80
 )
 STEP = Counter(name="step", value=400.0, total=1000.0, unit="step", line=90)
+FULL_BAR = Counter(name="bar:Epoch #", value=50.0, total=50.0, line=89)
 
 
 def steps(**known: object) -> Progress:
@@ -156,6 +157,7 @@ class TestSilence:
             (steps(finished=Quote(line=99, text="Training done")), quiet_for(5400.0), "ambiguous"),
             (steps(main=STEP.model_copy(update={"value": 1000.0})), quiet_for(5400.0), "ambiguous"),
             (steps(), quiet_for(9 * 3600.0, suspended=True), "progressing"),
+            (steps(counters=(STEP, FULL_BAR)), quiet_for(2 * 3600.0), "hung"),
             (steps(), quiet_for(1000.0), "hung"),
             (steps(), quiet_for(500.0), "progressing"),
             (steps(cadence_s=100.0), quiet_for(1000.0), "slow"),
@@ -184,8 +186,13 @@ class TestDivergence:
     """E7: NaN that stays is provable; overflow in warm-up and a spike that recovers are not even failing."""
 
     def test_nan_at_many_steps_is_provably_wasted(self) -> None:
-        verdict = judged(steps(loss=float("nan"), loss_nan_run=POLICY.nan_steps))
+        finite = (Point(step=1, value=2.5), Point(step=2, value=float("nan")))
+        verdict = judged(steps(loss=float("nan"), loss_nan_run=POLICY.nan_steps, losses=finite))
         assert (verdict.name, verdict.provable, verdict.topic) == ("failing", True, "nan")
+
+    @pytest.mark.parametrize(("times", "provable"), [(1, False), (3, False), (4, True)])
+    def test_a_loss_that_never_was_a_number_takes_longer_to_prove(self, times: int, provable: bool) -> None:
+        assert judged(steps(loss_nan_run=times * POLICY.nan_steps)).provable is provable
 
     @pytest.mark.parametrize(
         ("run", "name"), [(0, "progressing"), (1, "progressing"), (2, "ambiguous"), (19, "failing")]
@@ -284,11 +291,11 @@ class TestRepeating:
     def test_workers_that_start_before_one_dies_are_no_crash_loop(self) -> None:
         starts = Progress(repeats=63, repeated=Quote(line=40, text="starting worker 63"))
         verdict = judged(starts, diagnosis=trouble("code.exception"), track=seen_for(5000.0, starts))
-        assert (verdict.topic, verdict.provable) == ("fatal", False)
+        assert (verdict.topic, verdict.provable) == ("fatal:code.exception", False)
 
     def test_the_same_exception_of_many_ranks_is_no_crash_loop(self) -> None:
         verdict = judged(Progress(), diagnosis=trouble("code.exception", times=8))
-        assert (verdict.name, verdict.topic, verdict.provable) == ("failing", "fatal", False)
+        assert (verdict.name, verdict.topic, verdict.provable) == ("failing", "fatal:code.exception", False)
 
 
 class TestTheEnd:
