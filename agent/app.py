@@ -9,6 +9,7 @@ Never: logic of its own.
 from __future__ import annotations
 
 import getpass
+import json
 import logging
 import os
 import sys
@@ -24,6 +25,7 @@ from agent.clock import Clock, SystemClock
 from agent.clusters.base import Cluster
 from agent.paths import config_dir, private, state_dir
 from agent.redaction import RedactingFilter, Redactor
+from agent.resident import Bell, Resident
 from agent.secrets import Secrets
 from agent.settings import Settings, load_settings
 from agent.yamlfile import UserFileError
@@ -34,6 +36,9 @@ DRIVERS: Mapping[str, str] = {
 """Built-in drivers by kind: `module:class`, called with (name, options)."""
 
 ENTRY_POINTS = "watchkeeper.clusters"
+
+LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+LOG_TIME = "%Y-%m-%dT%H:%M:%S%z"
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,15 @@ class App:
     @cached_property
     def state_dir(self) -> Path:
         return private(state_dir(self.env))
+
+    @cached_property
+    def bell(self) -> Bell:
+        """Rung when this process put something into the store; heard by whoever carries runs."""
+        return Bell(self.state_dir)
+
+    @cached_property
+    def resident(self) -> Resident:
+        return Resident(self.state_dir, self.clock)
 
     @cached_property
     def clusters(self) -> Mapping[str, Cluster]:
@@ -87,6 +101,7 @@ class App:
             redact=self.redactor.text,
             library=self.library,
             checks=checks(self.secrets),
+            announce=lambda job_id: self.bell.ring(),
         )
 
     @cached_property
@@ -170,11 +185,40 @@ def owner(env: Mapping[str, str]) -> str:
         return env.get("USER", "unknown")
 
 
-def log_to_stderr(app: App) -> None:
-    """Redacted logging for the long-running commands. `transitions` at WARNING: a DEBUG line costs ten times a step."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+def log_to(app: App, handler: logging.Handler) -> None:
+    """Redacted logging of this process. `transitions` at WARNING: a DEBUG line costs ten times a step."""
+    json_lines = app.settings.logging.format == "json"
+    handler.setFormatter(JsonLines() if json_lines else logging.Formatter(LOG_LINE, datefmt=LOG_TIME))
     handler.addFilter(RedactingFilter(app.redactor))
     logging.basicConfig(level=app.settings.logging.level.upper(), handlers=[handler], force=True)
     for noisy in ("transitions", "apscheduler"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def log_to_stderr(app: App) -> None:
+    """For the resident agent."""
+    log_to(app, logging.StreamHandler(sys.stderr))
+
+
+def log_to_file(app: App) -> None:
+    """For a command that shows something else on the terminal: `watch.log` in the state folder, bounded."""
+    from logging.handlers import RotatingFileHandler
+
+    file = app.state_dir / "watch.log"
+    file.touch(mode=0o600)
+    log_to(app, RotatingFileHandler(file, maxBytes=1 << 20, backupCount=1, encoding="utf-8", delay=True))
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "at": self.formatTime(record, LOG_TIME),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_text or record.exc_info:
+            told["trace"] = record.exc_text or self.formatException(record.exc_info)  # type: ignore[arg-type]
+        return json.dumps(told, ensure_ascii=False)

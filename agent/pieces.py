@@ -9,6 +9,7 @@ Never: judge what a line means; hold more than the bounds below; clean a part be
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections import deque
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from states.reading import Line
+from states.signatures import Signatures, load
 from states.text import lines
 
 BLOCK_BYTES = 1 << 20
@@ -28,6 +30,10 @@ WINDOW_BYTES_BEFORE = 1 << 10
 WINDOW_BYTES_AFTER = 6 << 10
 SHAPES_MAX = 100
 """Kinds of trouble whose surroundings are kept, the earliest of each: what came first is the cause (E3)."""
+
+TELLING_CHARS = 12
+ENGINE_BYTES = 64 << 20
+"""Most memory of the fast engine's tables; with too little it falls back to a slow way and says so at every hit."""
 
 HITS_PER_BLOCK_MAX = 512
 _KEY_BYTES = 120
@@ -109,9 +115,17 @@ class Searches(NamedTuple):
     severe: Search
 
 
+@functools.cache
 def searches() -> Searches:
-    """Compiled once for many files."""
-    return Searches(searcher(TROUBLE), searcher(SEVERE))
+    """Compiled once for many files: the words below, and what the known signatures cannot do without."""
+    return Searches(searcher((*TROUBLE, *_telling(load()))), searcher(SEVERE))
+
+
+def _telling(known: Signatures) -> Iterator[str]:
+    """Literals of the signatures that are long enough to stand for them; a signature may hold no word of trouble."""
+    for needle, places in known.by_needle.items():
+        if len(needle) >= TELLING_CHARS and any(known.entries[place].role == "root" for place in places):
+            yield needle
 
 
 def searcher(words: Iterable[str]) -> Search:
@@ -121,7 +135,10 @@ def searcher(words: Iterable[str]) -> Search:
         import re2  # type: ignore[import-untyped]
     except ImportError:
         return re.compile(pattern).search
-    found: Search = re2.compile(pattern).search
+    options = re2.Options()
+    options.max_mem = ENGINE_BYTES
+    options.log_errors = False
+    found: Search = re2.compile(pattern, options).search
     return found
 
 

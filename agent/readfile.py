@@ -18,6 +18,7 @@ from typing import BinaryIO
 from agent.pieces import BLOCK_BYTES, Pieces, Searches, pieces, searches
 from states.policy import Policy
 from states.reading import Counter, Line, Progress, Scene, Track
+from states.signatures import Signatures
 from states.verdict import Looked, look
 
 STDIN = "-"
@@ -39,12 +40,14 @@ def read(
     redact: Callable[[str], str] = str,
     policy: Policy | None = None,
     search: Searches | None = None,
+    signatures: Signatures | None = None,
 ) -> dict[str, object]:
     """One log -> one result. `path` may be "-" for the standard input.
 
     phase: the cluster's normalised phase; "unknown" when only the file is known. events: the scheduler's
     words, newest last. previous: the result of an earlier reading of the same log. silence_s: seconds since
-    the last output. lines_max: look at the last so many lines only. Raises ReadError.
+    the last output. lines_max: look at the last so many lines only. signatures: the built-in ones with the
+    user's own. Raises ReadError.
     """
     kept = _pieces(path, redact, search)
     found = kept.lines if lines_max is None else _last(kept.lines, lines_max)
@@ -56,6 +59,7 @@ def read(
         before=earlier(previous),
         fingerprint=kept.fingerprint,
         bytes_read=kept.bytes_read,
+        signatures=signatures,
     )
     return result(seen)
 

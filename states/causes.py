@@ -9,14 +9,18 @@ Never: take advice, options or quoted source for evidence; call a run failed tha
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from states import log_events as events
-from states.log_events import Event, Scan, Weight
-from states.reading import Diagnosis, Line, Quote, Sign
-from states.signatures import Candidates, Entry, Signatures, load
+from states import nan_losses, outliving, scheduler_words
+from states.log_events import Event, Weight, found_sign, quote
+from states.log_scan import Scan, scan
+from states.reading import Diagnosis, Line, Quote
+from states.scheduler_words import AFTER_LOG
+from states.signatures import Candidates, Signatures, load
 
 __all__ = ["diagnose", "load"]
 
@@ -24,28 +28,22 @@ SIGNS_MAX = 40
 ALSO_MAX = 4
 EVIDENCE_MAX = 4
 LIVE_LINES = 15
-"""Ordinary lines of one process after an exception that show it was caught."""
+"""Ordinary lines after an exception that show it was caught, if something worse came later."""
 TAIL_LINES = 40
 """How near the end a surviving trouble must stand to be what the run is busy with."""
 NEAR_LINES = 60
 """How far before a root its reason in the surroundings may stand."""
 LOOP_MIN = 3
 """Times that a survivable trouble must come to be called a loop."""
-NAN_MIN = 2
 
 TRIAGE = ("scheduling", "image", "mount", "config", "command", "memory", "env")
 """RULES E3: which layer is named first when two stand on the same line."""
 
-_LOSS = re.compile(
-    r"\b(?:[a-z_]{0,24}loss|ppl|perplexity)['\"]?(?: value)?\s{0,4}[:=|]?\s{0,4}['\"]?"
-    r"(?:tensor\()?(?P<value>-?nan|-?inf|[-+]?\d[\d.]{0,20}(?:[eE][-+]?\d{1,4})?)\b",
-    re.IGNORECASE,
-)
 _NOT_STARTED = re.compile(r"(?<![\w/.])0/(\d{1,9})\b.{0,40}\[\d\d:\d\d<\?")
 
 
 class _Pick(NamedTuple):
-    """The chosen event and the other events that speak for the same cause."""
+    """The chosen event and the other events that speak with it."""
 
     event: Event
     with_it: tuple[Event, ...] = ()
@@ -67,283 +65,139 @@ def diagnose(
     `Signatures.candidates` over the same entries.
     """
     known = signatures if signatures is not None else load()
-    scan = events.scan(lines, known, candidates)
-    risen = events.rises(lines) if scan.events else {}
-    live = [event for event in scan.events if not events.outlived(event.last, risen.values())]
-    said = [*_said(reasons, known, not lines), *_exit(exit_code, signal, known)]
-    broken = _nan(lines, known)
-    ended = _ended(live, said, exit_code, signal)
-    pick = _choose([*live, *broken], said, scan, ended, len(lines))
-    if pick is None and ended and scan.events and (exit_code or _collapsed(live)):
-        pick = _choose(scan.events[-1:], said, scan, ended, len(lines))
+    found = scan(lines, known, candidates)
+    risen = list(outliving.rises(lines).values()) if found.events else []
+    live = [event for event in found.events if not outliving.outlived(event.last, risen)]
+    live += nan_losses.not_a_number(lines, known)
+    said = [
+        *scheduler_words.said(reasons, known, silent=not lines),
+        *scheduler_words.exited(exit_code, signal, known),
+    ]
+    ended = bool(exit_code or signal) or any(
+        event.fatal and event.weight is not Weight.likely for event in [*live, *said]
+    )
+    pick = _choose(live, said, found.plain, ended, len(lines))
+    if pick is None and ended and found.events:
+        pick = _choose(found.events[-1:], said, found.plain, ended, len(lines))
     if pick is None:
-        return Diagnosis(signs=tuple(scan.signs[:SIGNS_MAX]))
+        return Diagnosis(signs=tuple(found.signs[:SIGNS_MAX]))
     pick = _reconsider(pick, lines, said, known)
-    return _diagnosis(pick, [*live, *broken, *said], scan, ended)
+    return _diagnosis(pick, [*live, *said], found, ended)
 
 
 def _choose(
-    live: Sequence[Event], said: Sequence[Event], scan: Scan, ended: bool, length: int
+    live: Sequence[Event], said: Sequence[Event], plain: Sequence[int], ended: bool, length: int
 ) -> _Pick | None:
     """The event that explains the others, strongest kind of explanation first."""
     by: dict[Weight, list[Event]] = {weight: [] for weight in Weight}
     for event in sorted([*live, *said], key=_order):
         by[event.weight].append(event)
-    facts = by[Weight.fact]
-    roots = _first_roots(by[Weight.root], by[Weight.exception], scan)
+    facts, likely, symptoms, ends = by[Weight.fact], by[Weight.likely], by[Weight.symptom], by[Weight.end]
+    roots = _first_roots(by[Weight.root], by[Weight.exception], plain)
     first = roots[0] if roots else None
-    likely = by[Weight.likely]
-    if facts and (first is None or first.weight is not Weight.root or _peer(first)):
+    if facts and (first is None or first.weight is not Weight.root or _of_peers(first)):
         newest = min(facts, key=lambda event: (-event.at, _order(event)))
-        return _Pick(newest, tuple([*by[Weight.end], *roots]))
-    symptoms = by[Weight.symptom]
+        return _Pick(newest, (*ends, *roots))
     if first is not None and first.weight is Weight.root:
-        outer = [event for event in likely if _behind(event, first)]
-        return _Pick(outer[0], (first,)) if outer else _Pick(first, tuple(likely + symptoms))
+        behind = [event for event in likely if _behind(event, first)]
+        return _Pick(behind[0], (first,)) if behind else _Pick(first, (*likely, *symptoms))
     second = sorted([*roots, *symptoms], key=_order)
     if second:
-        before = [event for event in likely if event.at <= second[0].at and _explains(event)]
+        before = [event for event in likely if event.at <= second[0].at]
         return _Pick((before or second)[0], tuple(second))
-    ends = by[Weight.end]
-    told = [event for event in likely if event.at >= _AFTER_LOG]
+    return _choose_weak(likely, ends, ended, length)
+
+
+def _choose_weak(likely: Sequence[Event], ends: Sequence[Event], ended: bool, length: int) -> _Pick | None:
+    """When nothing starts a failure by itself: a trouble that may be survived, or how a process ended."""
+    told = [event for event in likely if event.at >= AFTER_LOG]
     if told and not ends:
         return _Pick(told[-1])
     whys = [event for event in likely if "process.killed" in event.also]
     if whys and ends:
         return _Pick(whys[0], tuple(ends))
-    if likely and (_crashed(ends, ended) or _busy_with(likely, min([length, *(event.at for event in ends)]))):
+    crashed = ended and (not ends or any(event.cause != "process.killed" for event in ends))
+    if likely and (crashed or _busy_with(likely, min([length, *(event.at for event in ends)]))):
         return _Pick(likely[0], tuple(ends))
     return _Pick(_worst_end(ends)) if ends else None
 
 
-def _crashed(ends: Sequence[Event], ended: bool) -> bool:
-    """Did it end, and not only because somebody or something stopped it?"""
-    return ended and (not ends or any(event.sign.cause != "process.killed" for event in ends))
-
-
-def _first_roots(roots: Sequence[Event], unknown: Sequence[Event], scan: Scan) -> list[Event]:
-    """Roots and unknown exceptions in order of time, without exceptions whose process was seen to go on to a root."""
+def _first_roots(roots: Sequence[Event], unknown: Sequence[Event], plain: Sequence[int]) -> list[Event]:
+    """Roots and the program's own exceptions in order, without exceptions that were seen to be caught before a root."""
     if not roots:
         return list(unknown)
-    last_root = roots[-1].at
-    gone_on = [event for event in unknown if event.at < last_root and _went_on(event.last, last_root, scan)]
-    return sorted([*roots, *(event for event in unknown if event not in gone_on)], key=_order)
-
-
-def _went_on(after: int, until: int, scan: Scan) -> bool:
-    count = 0
-    for at in scan.plain:
-        if after < at < until:
-            count += 1
-            if count > LIVE_LINES:
-                return True
-    return False
+    last = bisect.bisect_left(plain, roots[-1].at)
+    fatal = [event for event in unknown if last - bisect.bisect_right(plain, event.last) <= LIVE_LINES]
+    return sorted([*roots, *fatal], key=_order)
 
 
 def _order(event: Event) -> tuple[int, int]:
-    layer = event.sign.cause.partition(".")[0]
+    layer = event.cause.partition(".")[0]
     return event.at, TRIAGE.index(layer) if layer in TRIAGE else len(TRIAGE)
 
 
-def _peer(event: Event) -> bool:
+def _of_peers(event: Event) -> bool:
     """Is it of the kind that a lost peer or node causes in the others?"""
-    return event.sign.cause.startswith(("comm.", "network.", "process.", "hang."))
+    return event.cause.startswith(("comm.", "network.", "process.", "hang."))
 
 
 def _behind(early: Event, root: Event) -> bool:
     """Is an earlier trouble of the surroundings the reason of this root, which itself allows that reading?"""
-    near = root.at - NEAR_LINES <= early.at <= root.at
-    layer = early.sign.cause.partition(".")[0]
-    outside = layer in ("network", "mount", "storage") and not root.sign.cause.startswith(layer)
-    return near and outside and early.sign.cause in root.also
-
-
-def _explains(event: Event) -> bool:
-    """May a survivable line outweigh an exception of the program? Not what merely was slow or retried."""
-    return not event.sign.cause.startswith("download.")
+    layer = early.cause.partition(".")[0]
+    outside = layer in ("network", "mount", "storage") and not root.cause.startswith(layer)
+    return root.at - NEAR_LINES <= early.at < root.at and outside and early.cause in root.also
 
 
 def _busy_with(likely: Sequence[Event], until: int) -> bool:
     """Is a survivable trouble all that still happens: again and again, up to the end or the kill?"""
-    times: dict[str, int] = {}
+    times: Counter[str] = Counter()
     for event in likely:
-        times[event.sign.entry] = times.get(event.sign.entry, 0) + event.count
+        times[event.sign.entry] += event.times
     last = max(event.last for event in likely)
     return max(times.values()) >= LOOP_MIN and last >= until - TAIL_LINES
 
 
 def _worst_end(ends: Sequence[Event]) -> Event:
     """Of bare ends the one that says most: a crash of the program, then a kill, then a launcher tidying up."""
-    return min(ends, key=lambda event: (event.sign.cause == "process.killed", not event.fatal, event.at))
-
-
-def _collapsed(live: Sequence[Event]) -> bool:
-    return any(event.weight is Weight.end and event.fatal for event in live)
-
-
-def _ended(live: Sequence[Event], said: Sequence[Event], exit_code: int | None, signal: int | None) -> bool:
-    """Does anything show that a process came to an end that it did not choose?"""
-    if exit_code or signal:
-        return True
-    return any(event.fatal and event.weight is not Weight.likely for event in [*live, *said])
-
-
-def _said(reasons: Sequence[str], known: Signatures, silent: bool) -> list[Event]:
-    """The scheduler's words as events. They stand after the log: it speaks of what it saw at the end.
-
-    Troubles of the start that a later word says are over, or that output shows to be over, are left out.
-    """
-    found: list[Event] = []
-    started = max((number for number, reason in enumerate(reasons) if _STARTED.search(reason)), default=-1)
-    for number, reason in enumerate(reasons):
-        line = Line(0, reason)
-        hits = [hit.entry for hit in known.match(reason, "reason")]
-        if any(entry.role in ("noise", "advice") for entry in hits):
-            continue
-        for entry in hits:
-            of_start = entry.cause.startswith(_OF_START) and entry.role != "confirmation"
-            if of_start and (number < started or (not silent and not entry.fatal)):
-                continue
-            found.append(_event(entry, line, _AFTER_LOG + number))
-    return found
-
-
-_STARTED = re.compile(r"\bStarted container|^(?:Started|Running|RUNNING)\b|Successfully (?:pulled|assigned)")
-_OF_START = ("scheduling.capacity", "scheduling.unsat", "scheduling.quota", "image.", "mount.")
-_AFTER_LOG = 1 << 40
-
-_EXITS: dict[int, str] = {
-    124: "scheduling.time_limit",
-    126: "command.not_found",
-    127: "command.not_found",
-    130: "process.killed",
-    137: "process.killed",
-    143: "process.killed",
-    135: "memory.shm",
-    139: "code.exception",
-    134: "code.exception",
-}
-"""Exit codes of shells and of signals (128 + number); 124 is timeout(1)'s."""
-
-
-def _exit(exit_code: int | None, signal: int | None, known: Signatures) -> list[Event]:
-    """What an exit code or a signal says by itself: never more than how a process ended."""
-    code = 128 + signal if signal else exit_code
-    if code is None:
-        return []
-    code = 128 - code if code < 0 else code
-    cause = _EXITS.get(code)
-    if cause is None:
-        return []
-    layer = known.causes[cause]
-    evidence = Quote(line=0, text=f"signal {signal}" if signal else f"exit code {exit_code}")
-    sign = Sign(
-        entry=f"exit:{code}",
-        cause=cause,
-        role="confirmation",
-        owner=layer.owner,
-        retryable=layer.retryable,
-        evidence=evidence,
-        advice=layer.advice,
-    )
-    also = ("memory.host",) if code == 137 else ()
-    return [Event(_AFTER_LOG - 1, _AFTER_LOG - 1, Weight.end, sign, also)]
-
-
-def _event(entry: Entry, line: Line, at: int) -> Event:
-    sign = Sign(
-        entry=entry.id,
-        cause=entry.cause,
-        role=entry.role,
-        owner=entry.owner,
-        retryable=entry.retryable,
-        evidence=events.quote(line),
-        advice=entry.advice,
-        rank=line.rank,
-    )
-    return Event(at, at, events.weigh(entry), sign, entry.also, entry.fatal)
-
-
-def _nan(lines: Sequence[Line], known: Signatures) -> list[Event]:
-    """A loss that is no number to the end: an event that stands at the first of its last unbroken run."""
-    first = last = -1
-    run = 0
-    for at, line in enumerate(lines):
-        if "oss" not in line.text and "ppl" not in line.text:
-            continue
-        values = [found["value"].lower() for found in _LOSS.finditer(line.text[:1200])]
-        if not values:
-            continue
-        if all(value.lstrip("-") in ("nan", "inf") for value in values):
-            first, last, run = (at if run == 0 else first), at, run + 1
-        else:
-            run = 0
-    if run < NAN_MIN:
-        return []
-    layer = known.causes["numerics.nan"]
-    sign = Sign(
-        entry="loss-not-a-number",
-        cause="numerics.nan",
-        role="root",
-        owner=layer.owner,
-        retryable=layer.retryable,
-        evidence=events.quote(lines[first]),
-        advice=layer.advice,
-    )
-    return [Event(first, last, Weight.likely, sign, (), False, count=max(run, LOOP_MIN))]
+    return min(ends, key=lambda event: (event.cause == "process.killed", not event.fatal, event.at))
 
 
 def _reconsider(pick: _Pick, lines: Sequence[Line], said: Sequence[Event], known: Signatures) -> _Pick:
-    """A kill without a reason: what the rest of the log lets one say about why somebody or something killed it."""
+    """A kill without a reason: what the exit code and a bar that never moved let one say about it."""
     event = pick.event
-    if event.sign.cause != "process.killed" or event.weight is not Weight.end:
+    if event.cause != "process.killed" or event.weight is not Weight.end:
         return pick
     if "Killed" in event.sign.evidence.text and any(other.sign.entry == "exit:137" for other in said):
-        return _Pick(_with_cause(event, "memory.host", known), pick.with_it)
+        return _Pick(event.reread("memory.host", known), pick.with_it)
     bars = [at for at, line in enumerate(lines) if _NOT_STARTED.search(line.text)]
-    if bars and not any(ats[-1] > bars[-1] for ats in events.rises(lines).values()):
-        layer = known.causes["hang.silent"]
-        sign = event.sign.model_copy(
-            update={
-                "entry": "bar-never-moved",
-                "cause": "hang.silent",
-                "evidence": events.quote(lines[bars[-1]]),
-                "owner": layer.owner,
-                "retryable": layer.retryable,
-                "advice": layer.advice,
-            }
-        )
+    if bars and not any(ats[-1] > bars[-1] for ats in outliving.rises(lines).values()):
+        cause = "hang.silent"
+        sign = found_sign("bar-never-moved", cause, known.causes[cause], quote(lines[bars[-1]]))
         return _Pick(Event(bars[-1], bars[-1], Weight.end, sign, ("process.killed",)), (event,))
     return pick
 
 
-def _with_cause(event: Event, cause: str, known: Signatures) -> Event:
-    layer = known.causes[cause]
-    update = {"cause": cause, "owner": layer.owner, "retryable": layer.retryable, "advice": layer.advice}
-    return event._replace(sign=event.sign.model_copy(update=update), also=(event.sign.cause, *event.also))
-
-
-def _diagnosis(pick: _Pick, everything: Sequence[Event], scan: Scan, ended: bool) -> Diagnosis:
-    event = pick.event
-    sign = event.sign
+def _diagnosis(pick: _Pick, everything: Sequence[Event], found: Scan, ended: bool) -> Diagnosis:
+    event, sign = pick.event, pick.event.sign
     others = sorted((other for other in everything if other is not event), key=_order)
-    same = [other for other in others if other.sign.cause == sign.cause and other.sign.entry != sign.entry]
     also = dict.fromkeys(event.also)
-    also.update(dict.fromkeys(other.sign.cause for other in pick.with_it))
-    also.update(dict.fromkeys(other.sign.cause for other in others if other.weight is not Weight.end))
-    also.pop(sign.cause, None)
-    quotes = [sign.evidence, *scan.spoken.get(event.chain, ())]
-    quotes += [other.sign.evidence for other in same]
-    quotes += [other.sign.evidence for other in others if other.sign.entry == sign.entry]
-    quotes += [other.sign.evidence for other in pick.with_it]
+    also.update(dict.fromkeys(other.cause for other in pick.with_it))
+    also.update(dict.fromkeys(other.cause for other in others if other.weight is not Weight.end))
+    also.pop(event.cause, None)
+    same = sorted(
+        (other for other in others if other.cause == event.cause),
+        key=lambda other: other.sign.entry == sign.entry,
+    )
+    quotes = [sign.evidence, *found.spoken.get(event.chain, ())]
+    quotes += [other.sign.evidence for other in (*same, *pick.with_it)]
     return Diagnosis(
-        cause=sign.cause,
+        cause=event.cause,
         also=tuple(also)[:ALSO_MAX],
         owner=sign.owner,
         retryable=sign.retryable,
         evidence=tuple(_distinct(quotes))[:EVIDENCE_MAX],
         advice=sign.advice,
-        signs=(sign, *(other for other in scan.signs if other != sign))[:SIGNS_MAX],
+        signs=(sign, *(other for other in found.signs if other != sign))[:SIGNS_MAX],
         fatal=event.fatal if event.weight is not Weight.likely else ended,
     )
 

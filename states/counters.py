@@ -174,7 +174,8 @@ def _percent(text: str, found: Sequence[Reading]) -> Iterator[Reading]:
     for count, match in enumerate(_PERCENT.finditer(text, 0, _SCANNED_CHARS)):
         before = text[max(0, match.start() - _NEAR_CHARS) : match.start()]
         value = float(match["pct"])
-        if value <= 105 and not measured(before) and not denied(before):
+        framed = before.rstrip().endswith("[")
+        if value <= 105 and (framed or not measured(before)) and not denied(before):
             yield Reading("percent", "percent", value, 100.0, "percent", context(before))
             return
         if count >= 8:
@@ -195,7 +196,12 @@ def _counts(text: str) -> Iterator[Reading]:
         if count >= 4:
             return
         near = text[max(0, match.start() - 24) : match.end()]
-        if (unit := unit_of(match["unit"].lower())) and not denied(near):
+        ahead = near[: match.start() - match.end()].split()[-1:]
+        if (
+            (unit := unit_of(match["unit"].lower()))
+            and not denied(near)
+            and not SETTING_AHEAD.intersection(ahead)
+        ):
             goal = _GOAL_AHEAD.search(near)
             kind: Kind = "quota" if goal else "word"
             yield Reading(f"count:{unit}", kind, number(match["n"]), None, unit, context(text[:60]))

@@ -15,6 +15,7 @@ from datetime import datetime
 from states.causes import diagnose
 from states.progress import measure
 from states.reading import Digest, Line, Quote, Track
+from states.signatures import Signatures
 from states.text import lines, settled
 
 EXCERPT_LINES_MAX = 8
@@ -32,11 +33,13 @@ def digest(
     exit_code: int | None = None,
     signal: int | None = None,
     wrote_at: datetime | None = None,
+    signatures: Signatures | None = None,
 ) -> Digest:
     """One look at a piece of log text (decoded, redacted, bounded by the caller).
 
     before: what earlier looks taught; only used to tell new output from the same text again.
     reasons: the scheduler's words, newest last. wrote_at: last write of the log, where the cluster can tell.
+    signatures: the built-in ones with the user's own (`signatures.load`); only the built-in ones if not given.
     """
     return digest_lines(
         lines(text),
@@ -45,6 +48,7 @@ def digest(
         exit_code=exit_code,
         signal=signal,
         wrote_at=wrote_at,
+        signatures=signatures,
         fingerprint=fingerprint(text),
         bytes_read=len(text.encode("utf-8", "replace")),
     )
@@ -60,10 +64,11 @@ def digest_lines(
     exit_code: int | None = None,
     signal: int | None = None,
     wrote_at: datetime | None = None,
+    signatures: Signatures | None = None,
 ) -> Digest:
     """The same for lines; their numbers are those of the original file, gaps are allowed."""
     progress = measure(found)
-    diagnosis = diagnose(found, reasons=reasons, exit_code=exit_code, signal=signal)
+    diagnosis = diagnose(found, reasons=reasons, exit_code=exit_code, signal=signal, signatures=signatures)
     return Digest(
         progress=progress,
         diagnosis=diagnosis,

@@ -192,11 +192,12 @@ class WakeDue(Event):
 
 
 class EffectGivenUp(Event):
-    """An asked effect failed for good after its tries; the message says how."""
+    """An asked effect failed for good after its tries; the message says how. name: of the check or child, if any."""
 
     kind: Literal["effect_given_up"] = "effect_given_up"
     effect: str
     reason: str
+    name: str = ""
 
 
 AnyEvent = (

@@ -51,8 +51,18 @@ def _branches(op: str, arg: Any) -> list[_Tree]:
     return []
 
 
+COMMON = frozenset(
+    "model loss node nodes checkpoint heckpoint output check device error kernel return able ailed nable ould annot "
+    "status expected received eceived exit fault file data connection completion http https path value failed warning "
+    "step rank worker workers memory server timeout update ERROR WARNING INFO HTTP NCCL Node Error".split()
+)
+"""Words that stand in healthy logs all the time: looking for them first would let nearly every line through."""
+
+
 def _worth(literal: str) -> int:
-    """How telling a literal is: its length, a character beyond Latin counting for two."""
+    """How telling a literal is: its length, a character beyond Latin counting for two; common words the least."""
+    if literal.strip(" :=,.[(") in COMMON:
+        return NEEDLE_MIN
     return sum(2 if letter > "\u2e7f" else 1 for letter in literal)
 
 

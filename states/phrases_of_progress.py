@@ -107,6 +107,30 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cleaning up", r"(?<![\w-])(?:shutting down|cleaning up|destroy_process_group|tearing down)"),
     )
 )
+_PHASE_HINTS = {
+    "saving checkpoint": ("sav", "writ", "wrote", "checkpoint", "保存"),
+    "resuming": ("resum", "restor", "恢复", "断点"),
+    "evaluating": ("evaluat", "validat", "running", "start", "begin", "开始"),
+    "training": ("train", "训练"),
+    "loading model": ("load", "加载"),
+    "loading data": ("load", "read", "prepar", "build", "数据"),
+    "tokenizing": ("tokeniz", "preprocess", "分词", "预处理"),
+    "compiling": ("compil", "jit", "building", "captur", "tracing", "xla", "编译"),
+    "downloading": ("download", "fetch", "cloning", "pulling", "下载"),
+    "installing": ("collecting", "installing", "triggers", "setting up", "安装"),
+    "waiting for peers": ("wait", "rendezvous", "barrier", "not ready", "等待"),
+    "initializing": ("init", "launch", "spawn", "bootstrap", "nccl", "初始化"),
+    "warming up": ("warm", "预热"),
+    "serving": ("startup", "running", "server", "listening"),
+    "uploading": ("upload", "上传"),
+    "cleaning up": ("shut", "clean", "destroy", "tear"),
+}
+"""Pieces one of which must stand in a line before its pattern is worth trying; lower case."""
+
+_FINISHED_HINTS = (
+    "finish", "complet", "done", "end", "succe", "stopped", "train_runtime", "reached", "hit", "total", "final",
+    "exit", "ret", "passed in", " passed,", "normal", "完", "结束",
+)  # fmt: skip
 _OVERFLOW = re.compile(
     r"overflow[! ].{0,60}skip|skip\w* step|overflow detected|gradient overflow|found (?:inf|nan)"
     r"|grad(?:ient)?s? (?:are|is) (?:nan|inf)|number of skipped iterations:\s{0,6}[1-9]",
@@ -125,19 +149,28 @@ _SPINNER = re.compile(r"[-\\|/\u2800-\u28ff◐◓◑◒]+")
 
 def finished(text: str) -> bool:
     """Whether the line says that the whole work is complete."""
-    near = text[:SENTENCE_CHARS]
+    near = text[:SENTENCE_CHARS].lower()
+    if not any(hint in near for hint in _FINISHED_HINTS):
+        return False
     return _FINISHED.search(near) is not None and _PART.search(near) is None
 
 
 def phase(text: str) -> str:
     """The phase that a line speaks of, or ""."""
-    near = text[:SENTENCE_CHARS]
-    return next((name for name, pattern in _PHASES if pattern.search(near)), "")
+    near = text[:SENTENCE_CHARS].lower()
+    for name, pattern in _PHASES:
+        if any(hint in near for hint in _PHASE_HINTS[name]) and pattern.search(near):
+            return name
+    return ""
 
 
 def overflowed(text: str) -> bool:
     """Whether the line reports a step that was skipped for an overflow."""
-    return _OVERFLOW.search(text[:2000]) is not None
+    near = text[:2000].lower()
+    return (
+        any(hint in near for hint in ("overflow", "skip", "nan", "inf"))
+        and _OVERFLOW.search(near) is not None
+    )
 
 
 def throughput(text: str) -> float | None:

@@ -78,23 +78,36 @@ class Signatures:
         self.causes = dict(causes)
         self.by_needle: dict[str, list[int]] = {}
         for position, entry in enumerate(self.entries):
+            if entry.where == "reason":
+                continue
             for needle in patterns.needles(entry.signature):
                 self.by_needle.setdefault(needle, []).append(position)
         self.needles = tuple(sorted(self.by_needle))
-        self._gate = re.compile(patterns.trie(self.needles) or r"(?!)")
+        self._gate = re.compile(f"(?=({patterns.trie(self.needles)}))") if self.needles else re.compile(r"(?!)")
+        self._starting: dict[str, frozenset[int]] = {}
         self._compiled: dict[int, re.Pattern[str]] = {}
 
     def candidates(self, text: str) -> Iterable[int]:
-        """Positions of entries whose needle stands in the text; the default for `match`."""
-        if self._gate.search(text) is None:
-            return ()
-        return sorted({at for needle, ats in self.by_needle.items() if needle in text for at in ats})
+        """Positions of entries whose needle may stand in the text; the default for `match`."""
+        found: set[int] = set()
+        for literal in {hit[1] for hit in self._gate.finditer(text)}:
+            found |= self._entries_from(literal)
+        return sorted(found)
+
+    def _entries_from(self, literal: str) -> frozenset[int]:
+        """Entries of every needle that begins with the literal (the gate stops at the shortest of them)."""
+        known = self._starting.get(literal)
+        if known is None:
+            ats = [at for needle, ats in self.by_needle.items() if needle.startswith(literal) for at in ats]
+            known = self._starting[literal] = frozenset(ats)
+        return known
 
     def match(
         self, text: str, where: Literal["log", "reason"] = "log", candidates: Candidates | None = None
     ) -> Iterator[Hit]:
-        """Entries that match the text, in file order."""
-        for position in (candidates or self.candidates)(text):
+        """Entries that match the text, in file order. The scheduler's words are few: they are tried on all entries."""
+        positions = range(len(self.entries)) if where == "reason" else (candidates or self.candidates)(text)
+        for position in positions:
             entry = self.entries[position]
             if entry.where in ("any", where) and (found := self._expression(position).search(text)):
                 yield Hit(entry, found.start())

@@ -11,7 +11,7 @@ Never: judge what an exception means (`causes` does); assume that a block is com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from states.reading import Line
@@ -26,7 +26,7 @@ _CHAIN_GAP_LINES = 8
 _HEAD = "Traceback (most recent call last)"
 _DURING = "During handling of the above exception"
 _DIRECT = "The above exception was the direct cause"
-_FRAME = re.compile(r"""\s{0,80}File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,120}))?""")
+_FRAME = re.compile(r"""(?:> )?\s{0,80}File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,120}))?""")
 _LOGGED_FRAME = re.compile(r"""\S.{0,100}?(?=  File "[^"]{1,400}", line \d)""")
 _RAISED = re.compile(r"((?:\w{1,80}\.){0,8}[A-Za-z_]\w{1,80})(?:\((\w{1,80})\))?(?::(?:\s(.*))?|\s*)$")
 _CLASS_ENDS = (
@@ -41,6 +41,7 @@ _CLASS_ENDS = (
     "Expired",
     "Group",
     "Disconnected",
+    "NotFound",
 )
 _BOX = "│╭╰┃❱╮╯"
 _GROUP_RAIL = re.compile(r"\s{0,40}(?:\| ?){1,8}")
@@ -65,7 +66,7 @@ class Raised(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """One chain of exceptions. `first`..`last` are positions.
+    """One chain of exceptions. first, last: positions; members: all those of its rank from first to last.
 
     quiet: printed as ignored or below error level. survived: of a task whose loop goes on without it (asyncio).
     """
@@ -74,6 +75,7 @@ class Trace(NamedTuple):
     last: int
     rank: str
     links: tuple[Raised, ...]
+    members: tuple[int, ...] = ()
     quiet: bool = False
     survived: bool = False
 
@@ -126,6 +128,7 @@ class _Reader:
         self._inside: Literal["", "block", "headless"] = ""
         self._how: How = ""
         self._since = 0
+        self._seen: list[int] = []
         self._quiet = self._group = self._alone = False
         self._told: list[str] = []
         self._prefix: re.Pattern[str] | None = None
@@ -133,6 +136,7 @@ class _Reader:
 
     def feed(self, at: int, text: str, after: str) -> None:
         """Takes the next non-blank line; `after` is the one that follows it in this stream."""
+        self._seen.append(at)
         body = self._body(text)
         if _HEAD in text:
             self._begin(at, text)
@@ -146,6 +150,8 @@ class _Reader:
         elif self._links:
             self._between(at, body)
         self._told = [*self._told[-1:], text]
+        if not (self._inside or self._links):
+            self._seen.clear()
 
     def finish(self) -> Iterator[Trace]:
         """What the stream held. A block whose exception line never came is left out."""
@@ -238,8 +244,12 @@ class _Reader:
 
     def _close(self) -> None:
         if self._links:
-            trace = Trace(self._first, self._last, self.rank, tuple(self._links), self._quiet, self._alone)
-            self._done.append(trace)
+            members = tuple(at for at in self._seen if self._first <= at <= self._last)
+            self._seen = [at for at in self._seen if at > self._last]
+            links = tuple(self._links)
+            self._done.append(
+                Trace(self._first, self._last, self.rank, links, members, self._quiet, self._alone)
+            )
         self._links, self._how, self._since = [], "", 0
         self._quiet = self._group = self._alone = False
         self._prefix = None
@@ -264,8 +274,3 @@ def _exception(body: str) -> tuple[str, str] | None:
         name = "RayTaskError"
     known = name[0].isupper() or name.endswith(("error", "timeout")) or "." in found[1]
     return (name, found[3] or "") if known else None
-
-
-def innermost(frames: Sequence[str], inside: Iterable[str]) -> bool:
-    """Is any of the words in any frame? Cheap test for "this went through the loader of ..."."""
-    return any(word in frame for frame in frames for word in inside)

@@ -23,6 +23,7 @@ from states.policy import Policy
 from states.progress import advance
 from states.reading import Diagnosis, Digest, Line, Scene, Track, Verdict
 from states.repeating import crash_loops, drags, loops
+from states.signatures import Signatures
 from states.silence import quiet_phase, silent
 
 _TRANSIENT = frozenset(
@@ -62,6 +63,7 @@ def look(
     before: Track,
     fingerprint: str,
     bytes_read: int,
+    signatures: Signatures | None = None,
 ) -> Looked:
     """Reads and judges lines without a watch behind them: `wk read`, the benchmarks, a report on a file.
 
@@ -75,6 +77,7 @@ def look(
         signal=scene.signal,
         fingerprint=fingerprint,
         bytes_read=bytes_read,
+        signatures=signatures,
     )
     at = before.looked_at or _EPOCH
     track = advance(before, seen.progress, at, fresh=seen.fresh, wrote_at=None, fingerprint=fingerprint)

@@ -36,11 +36,11 @@ shift 2
 
 now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 
-# A signal that comes before the child exists is kept for it, whoever it was sent to.
+# What ends the job before its command was started keeps it from starting.
 child='' caught=''
 relay() {
     caught=$1
-    if [ -z "$group" ] && [ -n "$child" ]; then kill -s "$1" "$child" 2>/dev/null; fi
+    if [ -n "$child" ]; then kill -s "$1" "$child" 2>/dev/null; fi
 }
 for name in TERM INT HUP USR1 USR2; do
     # shellcheck disable=SC2064
@@ -66,6 +66,7 @@ fi
 
 # --- the heartbeat, in the background; it ends with this process --------------------------------------
 beat() {
+    exec </dev/null >/dev/null 2>&1 # for good: a shell would keep the old ones, and somebody waits for their end
     nap=''
     trap '' TERM INT HUP USR2
     trap 'kill -s KILL "$nap"; exit 0' USR1
@@ -76,37 +77,42 @@ beat() {
         wait "$nap"
     done
 }
-beat </dev/null >/dev/null 2>&1 &
+beat &
 heart=$!
 
 # --- the command ------------------------------------------------------------------------------------
 # A shell starts its background children with INT and QUIT ignored; `env` can undo that where it is GNU's.
 run() {
+    trap - TERM HUP USR1 USR2
     case $1 in
         *=*) ;;
         *) if env --default-signal=INT,QUIT true 2>/dev/null; then exec env --default-signal=INT,QUIT "$@"; fi ;;
     esac
     exec "$@"
 }
+case $caught in
+    TERM) set -- sh -c 'exit 143' ;;
+    INT) set -- sh -c 'exit 130' ;;
+    HUP) set -- sh -c 'exit 129' ;;
+esac
+# With -g nothing is to be passed on, and a `wait` that no trap cuts short tells the status for certain.
+if [ -n "$group" ]; then trap '' TERM INT HUP USR1 USR2; fi
 if [ -n "$log" ] && true >>"$dir/log" 2>/dev/null; then
     run "$@" >>"$dir/log" 2>&1 &
 else
     run "$@" &
 fi
 child=$!
-if [ -n "$caught" ]; then kill -s "$caught" "$child" 2>/dev/null; fi
 
-# A trap that ran may have cut `wait` short, so the status could be the signal's: ask again. A shell that has told
-# the status already answers 127 then.
+# A trap that ran has cut `wait` short, and the status is the signal's: ask again while the child is there. (Not
+# longer: bash may have reaped it in that very moment, and would then wait for ever.)
 caught=''
 wait "$child" 2>/dev/null
 code=$?
-while [ -n "$caught" ]; do
+while [ -n "$caught" ] && kill -s 0 "$child" 2>/dev/null; do
     caught=''
     wait "$child" 2>/dev/null
-    again=$?
-    if [ "$again" -eq 127 ] && ! kill -s 0 "$child" 2>/dev/null; then break; fi
-    code=$again
+    code=$?
 done
 
 # --- the end ----------------------------------------------------------------------------------------

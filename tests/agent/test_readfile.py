@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from agent.readfile import ReadError, earlier, events_from, read, read_many
+from states.signatures import load
 
 KEYS = {
     *(
@@ -126,6 +129,18 @@ def test_nothing_is_printed_that_was_not_redacted(log: Path) -> None:
     told = json.dumps(read(log, redact=lambda text: text.replace("s3cr3t-value", "[redacted]")))
     assert "s3cr3t" not in told
     assert "[redacted]" in told
+
+
+def test_the_entry_of_the_guide_is_good_and_is_used(log: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "reading.md").read_text("utf-8")
+    block = re.search(r"```toml\n(.*?)```", guide, re.DOTALL)
+    assert block is not None
+    entry = textwrap.dedent(block[1])
+    log.write_text(steps(50) + "AcmeStore: shard 7 is torn (crc 0x2e)\n")
+    told = read(log, signatures=load([("own.toml", entry)]))
+    assert (told["verdict"], told["cause"], told["owner"]) == ("failed", "data.corrupt", "data")
+    assert told["evidence"] == [{"line": 11, "text": "AcmeStore: shard 7 is torn (crc 0x2e)"}]
+    assert read(log)["cause"] == "none"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,11 @@ def judged(truth: dict[str, Any], seen: Progress) -> Iterator[tuple[str, bool, s
         yield "step as main", chosen, f"{found}, wanted {wanted:g} {unit}"
         if truth.get("step_total") is not None:
             total = main.total if main else None
-            yield "total of main", same(total, float(truth["step_total"])), f"{total}, wanted {truth['step_total']}"
+            yield (
+                "total of main",
+                same(total, float(truth["step_total"])),
+                f"{total}, wanted {truth['step_total']}",
+            )
     elif step is None:
         yield "no step claimed", seen.main is None, str(seen.main)
     if truth.get("loss_last") is not None:

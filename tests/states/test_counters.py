@@ -14,7 +14,9 @@ def read(text: str) -> list[Reading]:
 
 def counted(text: str) -> set[tuple[str, float, float | None]]:
     """(name, value, total) of what is recognised for sure; unnamed numbers must be seen rising first."""
-    return {(one.name, one.value, one.total) for one in read(text) if one.kind not in ("word", "bare", "quota")}
+    return {
+        (one.name, one.value, one.total) for one in read(text) if one.kind not in ("word", "bare", "quota")
+    }
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,10 @@ def counted(text: str) -> set[tuple[str, float, float | None]]:
         ("  7%", ("percent", 7, 100)),
         ("progress: 61.5%", ("percent", 61.5, 100)),
         ("test_c.py::test_9 PASSED    [ 58%]", ("percent", 58, 100)),
-        (" 41 80.0M   41 32.9M    0     0  1200k      0  0:01:06  0:00:27  0:00:39 1180k", ("percent", 41, 100)),
+        (
+            " 41 80.0M   41 32.9M    0     0  1200k      0  0:01:06  0:00:27  0:00:39 1180k",
+            ("percent", 41, 100),
+        ),
         (" 2150K .......... .......... .......... ..........  7% 2.5M 12s", ("kib", 2150, None)),
         ("model.bin   61%[======>     ] 61.25M  3.1MB/s    eta 12s", ("percent", 61, 100)),
         ("peer closed (received 512 bytes, expected 4096)", ("bytes", 512, 4096)),
@@ -71,7 +76,7 @@ def test_shapes(text: str, wanted: tuple[str, float, float | None]) -> None:
         "eval every 200 steps",
         "[02/03 04:05:06] started",
         "listening on 10.0.0.7:8080, pid 4411",
-        "python 3/4 of version 2.5",
+        "version 3/4 found",
         "accuracy: 45/50",
         "[launch.py:256:main] ok",
         "rank 3/8 joined",
@@ -108,7 +113,9 @@ def test_evaluation_and_loading_are_told_apart() -> None:
 
 
 def test_values_that_are_not_numbers_are_kept_for_the_series() -> None:
-    found = {piece.key: piece.value for piece in keyed("loss nan, grad_norm=inf, lr: 1e-4, kl:np.float64(0.25)")}
+    found = {
+        piece.key: piece.value for piece in keyed("loss nan, grad_norm=inf, lr: 1e-4, kl:np.float64(0.25)")
+    }
     assert str(found["loss"]) == "nan"
     assert found["grad_norm"] == float("inf")
     assert found["lr"] == 1e-4
@@ -124,7 +131,9 @@ def test_labels_and_suffixes() -> None:
     assert scaled("1,200", None) == 1200
 
 
-@pytest.mark.parametrize("piece", ["9", "1/", "1/2 ", "a=", "1%|", "a ", "step 1 ", "1 more ", "第", "1,", "loss: 1 "])
+@pytest.mark.parametrize(
+    "piece", ["9", "1/", "1/2 ", "a=", "1%|", "a ", "step 1 ", "1 more ", "第", "1,", "loss: 1 "]
+)
 def test_hostile_lines_give_a_bounded_number_of_readings(piece: str) -> None:
     line = piece * (16_000 // len(piece))
     assert len(keyed(line)) <= 400

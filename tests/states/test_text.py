@@ -77,7 +77,7 @@ def test_an_escape_without_end_hides_nothing_that_follows() -> None:
 
 
 def test_nothing_inside_a_line_is_decoded() -> None:
-    assert texts("aWdub3JlIHRoaXM= %0Anext {\"a\": \"\\nb\"}") == ['aWdub3JlIHRoaXM= %0Anext {"a": "\\nb"}']
+    assert texts('aWdub3JlIHRoaXM= %0Anext {"a": "\\nb"}') == ['aWdub3JlIHRoaXM= %0Anext {"a": "\\nb"}']
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,24 @@ def test_hostile_lines_come_out_bounded(piece: str) -> None:
 
 
 def test_no_control_sign_survives_and_numbers_count_newlines() -> None:
-    alphabet = ("a", "1", "\t", "\r", "\n", "\x00", "\x08", "\x1b", "[", "]", ";", "m", "A", "\x9b", "步", "\u202e")
+    alphabet = (
+        "a",
+        "1",
+        "\t",
+        "\r",
+        "\n",
+        "\x00",
+        "\x08",
+        "\x1b",
+        "[",
+        "]",
+        ";",
+        "m",
+        "A",
+        "\x9b",
+        "步",
+        "\u202e",
+    )
     for signs in product(alphabet, repeat=4):
         raw = "".join(signs)
         found = lines(raw)

@@ -1,0 +1,69 @@
+"""The loop of a process that carries runs for as long as it stays: `serve`, and `run` or `follow` where nobody is resident.
+
+A delegated run is never unwatched. So who leaves while something is still live leaves a resident agent behind first,
+and who follows takes over when the resident one is gone. Both at once are safe: leases and claims keep them apart.
+
+Never: a decision about a run; leave before somebody else holds the place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent import background
+from agent.resident import Presence
+
+if TYPE_CHECKING:
+    from agent.app import App
+
+
+class Carrier:
+    """Timers and workers of this process, started only when they are needed."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._wakes: Any = None
+
+    @property
+    def carries(self) -> bool:
+        """Whether this process has a loop of its own."""
+        return self._wakes is not None
+
+    def tend(self) -> None:
+        """Called again and again: take over where nobody is resident, and look when the bell was rung."""
+        rung = self._app.bell.heard()
+        if self._wakes is not None:
+            if rung:
+                self._wakes.nudge()
+        elif self._app.resident.holder() is None:
+            self.start()
+
+    def start(self) -> None:
+        """Carry runs from here on."""
+        self._wakes = self._app.wakes()
+        self._wakes.start()
+
+    def close(self) -> None:
+        """Finish the turns under way and stop. What is left is in the store."""
+        if self._wakes is not None:
+            self._wakes.close()
+            self._wakes = None
+
+    def leave(self) -> Presence | None:
+        """Stop, with a resident agent left behind if anything is live. Returns the one that was started, if so.
+
+        Raises background.NotStarted; the loop has been stopped then all the same.
+        """
+        try:
+            return self._left_behind() if is_busy(self._app) else None
+        finally:
+            self.close()
+
+    def _left_behind(self) -> Presence | None:
+        present, started = background.ensure(self._app.env, self._app.state_dir, self._app.clock)
+        return present if started else None
+
+
+def is_busy(app: App) -> bool:
+    """Whether anything is left to carry: a live run, or an effect that was asked for."""
+    return bool(app.store.live_ids()) or app.store.next_effect_at() is not None

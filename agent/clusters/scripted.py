@@ -1,0 +1,412 @@
+"""A cluster whose answers come from a script: what scenarios and simulated worlds plug in for a real one.
+
+It keeps its own truth (jobs, calls, files below the workspace) on the clock it is given, so it outlives the death
+of the agent that uses it, as a real cluster does. Which script a submitted job follows is the caller's `casting`.
+
+Never: decide; answer anything that its script, its clock and the calls made do not give.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from agent.clock import Clock
+from agent.clusters.base import (
+    JobLine,
+    LogPiece,
+    NotThere,
+    Ref,
+    Refused,
+    Submission,
+    Submitted,
+    Unclear,
+    Unreachable,
+)
+from agent.clusters.wrapper import run_dir
+from states.observation import ENDED, Capabilities, Capacity, Match, NativeEvent, Observation, Phase
+from states.spec import Spec
+
+OVER = ENDED | {Phase.preempted, Phase.lost, Phase.gone}
+"""Phases in which nothing runs any more."""
+
+
+class Moment(NamedTuple):
+    """From `at_s` seconds after the submit on, the cluster says this; fields: those of Observation."""
+
+    at_s: float
+    phase: Phase
+    fields: Mapping[str, Any] = {}
+
+
+class Written(NamedTuple):
+    """A file that the job writes below its workspace. at_s: seconds after the submit; None: at a good end."""
+
+    path: str
+    text: str
+    at_s: float | None = None
+
+
+class JobScript(NamedTuple):
+    """What one job does if nobody stops it.
+
+    log: (seconds after the first start, line), in order. record: the wrapper's exit record at its own end.
+    stop_s: how long a stop takes; deaf_stops: how many stops it does not hear.
+    """
+
+    moments: tuple[Moment, ...]
+    log: tuple[tuple[float, str], ...] = ()
+    events: tuple[tuple[float, str, str], ...] = ()
+    files: tuple[Written, ...] = ()
+    record: int | None = None
+    stop_s: float = 2.0
+    deaf_stops: int = 0
+
+
+class SubmitFault(NamedTuple):
+    """What goes wrong at one submit call. lost: no answer, the job was created or not; refused; taken: somebody
+    else has the name. visible_s: the job shows that much later. takes_s: the call itself takes so long."""
+
+    answer: Literal["given", "lost", "refused", "taken"] = "given"
+    created: bool = True
+    visible_s: float = 0.0
+    takes_s: float = 0.0
+    reason: str = ""
+    cause: str = ""
+    retryable: bool = False
+
+
+class Away(NamedTuple):
+    """The cluster does not answer these calls (all when empty) from `since` until `until`."""
+
+    since: datetime
+    until: datetime
+    calls: frozenset[str] = frozenset()
+
+
+class Stale(NamedTuple):
+    """Status looks in this window tell what was true `age_s` before (a lagging replica of the cluster)."""
+
+    since: datetime
+    until: datetime
+    age_s: float
+
+
+class Call(NamedTuple):
+    """One call that was made."""
+
+    op: str
+    at: datetime
+    name: str = ""
+
+
+@dataclass
+class ScriptedJob:
+    """One job on this cluster. spec: None for a job that is none of ours."""
+
+    id: str
+    name: str
+    script: JobScript
+    created_at: datetime
+    fingerprint: str = ""
+    owner: str = ""
+    spec: Spec | None = None
+    visible_s: float = 0.0
+    stopped_at: datetime | None = None
+    stops: int = 0
+    deleted: bool = False
+    written: set[str] = field(default_factory=set)
+
+    def moment(self, at: datetime) -> Moment:
+        """What is true of it at that time."""
+        if self.stopped_at is not None and at >= self.stopped_at:
+            return Moment((self.stopped_at - self.created_at).total_seconds(), Phase.stopped)
+        offset_s = (at - self.created_at).total_seconds()
+        index = bisect_right([moment.at_s for moment in self.script.moments], offset_s) - 1
+        return self.script.moments[max(index, 0)]
+
+    def is_over(self, at: datetime) -> bool:
+        return self.deleted or self.moment(at).phase in OVER
+
+    def is_visible(self, at: datetime) -> bool:
+        shown = at >= self.created_at + timedelta(seconds=self.visible_s)
+        return shown and not self.deleted and self.moment(at).phase is not Phase.gone
+
+    def began_at(self) -> datetime | None:
+        """Its first start, by the script."""
+        first = next((m for m in self.script.moments if m.phase is Phase.running), None)
+        return None if first is None else self.created_at + timedelta(seconds=first.at_s)
+
+    def own_end(self) -> Moment | None:
+        """The end that the script gives it."""
+        return next((moment for moment in self.script.moments if moment.phase in ENDED), None)
+
+
+Casting = Callable[[Submission, int], JobScript]
+"""(submission, how many jobs were created before) -> what that job will do."""
+
+
+class ScriptedCluster:
+    """The `Cluster` protocol over scripts. faults: by number of the submit call, from 1."""
+
+    kind: ClassVar[str] = "scripted"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        clock: Clock,
+        casting: Casting,
+        capabilities: Capabilities,
+        capacity: Sequence[tuple[datetime, Capacity]] = (),
+        faults: Mapping[int, SubmitFault] | None = None,
+        away: Sequence[Away] = (),
+        stale: Sequence[Stale] = (),
+    ) -> None:
+        self.name = name
+        self.capabilities = capabilities
+        self.jobs: list[ScriptedJob] = []
+        self.calls: list[Call] = []
+        self.submissions: list[Submission] = []
+        self._clock, self._casting, self._capacity = clock, casting, capacity
+        self._faults, self._away, self._stale = dict(faults or {}), tuple(away), tuple(stale)
+
+    # --- the protocol ----------------------------------------------------------------------------------------
+
+    def capacity(self, group: str | None = None) -> Capacity:
+        now = self._called("capacity", group or "")
+        known = [capacity for at, capacity in self._capacity if at <= now]
+        return known[-1] if known else Capacity(group=group or "")
+
+    def submit(self, submission: Submission) -> Submitted:
+        self._called("submit", submission.name)
+        self.submissions.append(submission)
+        fault = self._faults.get(self.count("submit"), SubmitFault())
+        if fault.takes_s:
+            self._clock.sleep(fault.takes_s)
+        if fault.answer == "refused":
+            raise Refused(fault.reason or "refused", cause=fault.cause, retryable=fault.retryable)
+        if fault.answer == "taken":
+            self.add(submission.name, JobScript((Moment(0.0, Phase.running),)), owner="somebody-else")
+            raise Unclear(fault.reason or "a job of that name is there already")
+        if fault.answer == "lost" and not fault.created:
+            raise Unreachable(fault.reason or "no answer within the time-out")
+        job = self.add(
+            submission.name,
+            self._casting(submission, len(self.jobs)),
+            owner=submission.owner,
+            fingerprint=submission.fingerprint,
+            spec=submission.spec,
+            visible_s=fault.visible_s,
+        )
+        if fault.answer == "lost":
+            raise Unreachable(fault.reason or "no answer within the time-out")
+        return Submitted(job.id)
+
+    def find(self, name: str, *, fingerprint: str = "", owner: str = "") -> Sequence[Match]:
+        now = self._called("find", name)
+        return [
+            self._match(job, now, ours=not fingerprint or (job.fingerprint, job.owner) == (fingerprint, owner))
+            for job in self.jobs
+            if job.name == name and job.is_visible(now)
+        ]
+
+    def observe(self, refs: Sequence[Ref]) -> Mapping[str, Observation]:
+        now = self._called("observe", ",".join(ref.name for ref in refs))
+        age_s = next((stale.age_s for stale in self._stale if stale.since <= now < stale.until), 0.0)
+        return {ref.name: self._observation(ref, now - timedelta(seconds=age_s)) for ref in refs}
+
+    def list(self, *, everyone: bool = False) -> Sequence[JobLine]:
+        now = self._called("list")
+        return [
+            JobLine(
+                cluster_job_id=job.id,
+                name=job.name,
+                observation=self._observation(Ref(job.name, job.id), now),
+                ours=job.spec is not None,
+            )
+            for job in self.jobs
+            if job.is_visible(now)
+        ]
+
+    def logs(self, ref: Ref, *, lines: int = 200, cursor: str = "", head: bool = False) -> LogPiece:
+        now = self._called("logs", ref.name)
+        job = self._job(ref, now)
+        began = job.began_at()
+        if began is None or began > now:
+            return LogPiece(text="", ready=False)
+        shown = self._printed(job, began, now)
+        kept = shown[:lines] if head else shown[-lines:]
+        wrote_at = began + timedelta(seconds=kept[-1][0]) if kept and self.capabilities.tells_log_time else None
+        text = "".join(f"{line}\n" for _, line in kept)
+        return LogPiece(text=text, truncated=len(shown) > len(kept), wrote_at=wrote_at)
+
+    def events(self, ref: Ref) -> Sequence[NativeEvent]:
+        now = self._called("events", ref.name)
+        job = self._job(ref, now)
+        told = [(job.created_at + timedelta(seconds=at_s), kind, text) for at_s, kind, text in job.script.events]
+        return [NativeEvent(at=at, kind=kind, message=text) for at, kind, text in told if at <= now]
+
+    def stop(self, ref: Ref) -> None:
+        now = self._called("stop", ref.name)
+        job = self._job(ref, now)
+        job.stops += 1
+        if job.is_over(now) or job.stopped_at is not None or job.stops <= job.script.deaf_stops:
+            return
+        job.stopped_at = now + timedelta(seconds=job.script.stop_s)
+
+    def delete(self, ref: Ref) -> None:
+        now = self._called("delete", ref.name)
+        job = self._job(ref, now)
+        if not job.is_over(now):
+            raise Refused(f"{job.id} has not ended; stop it first", retryable=True)
+        job.deleted = True
+
+    def predict(self, submission: Submission) -> str:
+        self._called("predict", submission.name)
+        return "feasible"
+
+    def render(self, submission: Submission) -> str:
+        return f"scripted submit {submission.name}"
+
+    # --- the world's side ------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        script: JobScript,
+        *,
+        job_id: str = "",
+        owner: str = "",
+        fingerprint: str = "",
+        spec: Spec | None = None,
+        visible_s: float = 0.0,
+        created_at: datetime | None = None,
+    ) -> ScriptedJob:
+        """Create a job, whoever it belongs to."""
+        job = ScriptedJob(
+            id=job_id or f"j{len(self.jobs) + 1}",
+            name=name,
+            script=script,
+            created_at=created_at or self._clock.now(),
+            fingerprint=fingerprint,
+            owner=owner,
+            spec=spec,
+            visible_s=visible_s,
+        )
+        self.jobs.append(job)
+        return job
+
+    def count(self, op: str) -> int:
+        """How many calls of this kind were made."""
+        return sum(call.op == op for call in self.calls)
+
+    def catch_up(self) -> None:
+        """Write the files whose time has come: what the jobs did while nobody looked."""
+        now = self._clock.now()
+        for job in self.jobs:
+            if job.spec is None or not job.spec.workspace:
+                continue
+            until = min(now, job.stopped_at) if job.stopped_at else now
+            self._write_files(job, until)
+            end = job.own_end()
+            if job.script.record is not None and end is not None:
+                ended_at = job.created_at + timedelta(seconds=end.at_s)
+                if ended_at <= until and "record" not in job.written:
+                    job.written.add("record")
+                    _write_record(job, ended_at, job.script.record)
+
+    def _write_files(self, job: ScriptedJob, until: datetime) -> None:
+        assert job.spec is not None
+        end = job.own_end()
+        for file in job.script.files:
+            at_s = file.at_s if file.at_s is not None else (end.at_s if end else None)
+            due = None if at_s is None else job.created_at + timedelta(seconds=at_s)
+            if due is None or due > until or file.path in job.written:
+                continue
+            job.written.add(file.path)
+            _write(Path(job.spec.workspace) / file.path, file.text, due)
+
+    def _called(self, op: str, name: str = "") -> datetime:
+        now = self._clock.now()
+        self.calls.append(Call(op, now, name))
+        for away in self._away:
+            if away.since <= now < away.until and (not away.calls or op in away.calls):
+                raise Unreachable(f"{self.name} does not answer")
+        return now
+
+    def _job(self, ref: Ref, now: datetime) -> ScriptedJob:
+        for job in self.jobs:
+            fits = job.id == ref.cluster_job_id if ref.cluster_job_id else job.name == ref.name
+            if fits and job.is_visible(now):
+                return job
+        raise NotThere(f"{self.name} has no job {ref.cluster_job_id or ref.name}")
+
+    def _match(self, job: ScriptedJob, now: datetime, *, ours: bool) -> Match:
+        phase = job.moment(now).phase
+        return Match(
+            cluster_job_id=job.id, name=job.name, phase=phase, ours=ours, submitted_at=job.created_at
+        )
+
+    def _observation(self, ref: Ref, at: datetime) -> Observation:
+        try:
+            job = self._job(ref, at)
+        except NotThere:
+            return Observation(phase=Phase.gone, taken_at=at, reason="no record of this job")
+        moment, began = job.moment(at), job.began_at()
+        since = job.created_at + timedelta(seconds=moment.at_s)
+        confirmed = job.script.record is not None and moment.phase in ENDED and job.stopped_at is None
+        twins = [
+            self._match(twin, at, ours=(twin.fingerprint, twin.owner) == (job.fingerprint, job.owner))
+            for twin in self.jobs
+            if twin is not job and twin.name == job.name and twin.is_visible(at) and not twin.is_over(at)
+        ]
+        told: dict[str, Any] = {
+            "phase": moment.phase,
+            "taken_at": at,
+            "native": str(moment.phase),
+            "started_at": began if began is not None and began <= at else None,
+            "ended_at": since if moment.phase in ENDED else None,
+            "confirmed": confirmed,
+            "twins": tuple(twins),
+        }
+        return Observation(**{**told, **moment.fields})
+
+    def _printed(self, job: ScriptedJob, began: datetime, now: datetime) -> Sequence[tuple[float, str]]:
+        """The lines printed by now; none after its end."""
+        end = job.own_end()
+        until = min(
+            [now]
+            + ([job.stopped_at] if job.stopped_at else [])
+            + ([job.created_at + timedelta(seconds=end.at_s)] if end else [])
+        )
+        seconds = (until - began).total_seconds()
+        return job.script.log[: bisect_right(job.script.log, seconds, key=lambda item: item[0])]
+
+
+def _write(path: Path, text: str, at: datetime) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (at.timestamp(), at.timestamp()))
+
+
+def _write_record(job: ScriptedJob, ended_at: datetime, exit_code: int) -> None:
+    """The record that the job's wrapper leaves (`agent/clusters/wrapper.sh`)."""
+    assert job.spec is not None
+    began = job.began_at() or job.created_at
+    facts = {
+        "started_at": began.isoformat(),
+        "pid": 1,
+        "host": "scripted",
+        "id": job.id,
+        "ended_at": ended_at.isoformat(),
+        "exit_code": exit_code,
+        "signal": exit_code - 128 if exit_code > 128 else None,
+    }
+    _write(run_dir(job.spec.workspace, job.name) / "exit.json", json.dumps(facts), ended_at)

@@ -1,0 +1,495 @@
+"""A scenario as it is written: one story, its faults, and what must and must never be seen.
+
+Durations are seconds, or text with a unit: `30s`, `5m`, `2h`, `1d`, `1h30m`. Times count from the delegation;
+a history counts from its job's submit, a log from its job's start. docs/scenarios.md shows every field.
+
+Never: a default that makes a wrong story pass; behaviour (that is `world` and `play`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from states.effects import EFFECTS
+from states.job import State
+from states.observation import Capacity, Phase, Waiting
+from states.questions import Status
+from states.reading import Frozen
+from states.rulebook import RULES
+from states.spec import Request
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
+
+
+def seconds(value: object) -> object:
+    """`1h30m`, `90s`, `5` -> seconds. Raises ValueError with an example."""
+    if not isinstance(value, str):
+        return value
+    parts = _SPAN.findall(value)
+    if not parts or "".join(number + unit for number, unit in parts) != value.strip():
+        raise ValueError(f"{value!r} is not a duration; write it as 30s, 5m, 2h, 1h30m or plain seconds")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Bound = Annotated[str, Field(pattern=r"^(==|<=|>=|<|>)? ?\d+$"), BeforeValidator(str)]
+"""How often: `1`, `<= 3`, `>= 2`."""
+Op = Literal["capacity", "submit", "find", "observe", "list", "logs", "events", "stop", "delete", "predict"]
+EffectKind = Literal[tuple(effect.model_fields["kind"].default for effect in EFFECTS)]  # type: ignore[valid-type]
+Rule = Annotated[str, BeforeValidator(lambda value: _rule(value))]
+
+
+def _rule(value: object) -> object:
+    if isinstance(value, str) and value not in RULES:
+        raise ValueError(f"there is no rule {value!r}; they run from A1 to I5")
+    return value
+
+
+# --- what the cluster does ---------------------------------------------------------------------------------
+
+
+class Look(Frozen):
+    """What the cluster says of a job from some moment on. Short form: `running 1h`, `pending 2m`, `failed`.
+
+    at: offset from the submit; left out, it follows when the one before is over (`for`). native: the cluster's
+    own words, which go through the normaliser named by the story; everything else: fields of an observation.
+    """
+
+    phase: Phase | None = None
+    at: Seconds | None = None
+    lasts: Seconds | None = Field(default=None, alias="for")
+    native: dict[str, Any] = {}
+    words: str = ""
+    reason: str = ""
+    waiting: Waiting = Waiting.wait
+    held: bool = False
+    finishing: bool = False
+    suspended: bool = False
+    attempt: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+    node: str = ""
+    cause: str = ""
+    replicas: int | None = None
+    replicas_ready: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: object) -> object:
+        if not isinstance(data, str):
+            return data
+        phase, _, lasts = data.partition(" ")
+        return {"phase": phase, "for": lasts.strip()} if lasts.strip() else {"phase": phase}
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if (self.phase is None) == (not self.native):
+            raise ValueError("give either `phase` or the cluster's own words in `native`")
+        return self
+
+
+class Curve(Frozen):
+    """A number that goes from one value to another; nan_from: not a number from this step on."""
+
+    start: float = Field(alias="from")
+    to: float
+    nan_from: int | None = None
+
+
+class LogPart(Frozen):
+    """A part of a log: lines, a counter, a repeated line, a file beside the story, or silence.
+
+    at: offset from the job's start; left out, it follows the part before. every: between two lines.
+    """
+
+    at: Seconds | None = None
+    line: str | None = None
+    lines: tuple[str, ...] = ()
+    steps: str | None = Field(default=None, pattern=r"^\d+\.\.\d+$")
+    total: int | None = None
+    repeat: str | None = None
+    times: int = Field(default=1, ge=1, le=20_000)
+    silence: Seconds | None = None
+    file: str | None = None
+    every: Seconds = 0.0
+    loss: Curve | None = None
+    format: str = "step {step}/{total} loss {loss:.4f}"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: object) -> object:
+        return {"line": data} if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        forms = [self.line, self.lines or None, self.steps, self.repeat, self.silence, self.file]
+        if sum(form is not None for form in forms) != 1:
+            raise ValueError("a part of a log is exactly one of: line, lines, steps, repeat, silence, file")
+        return self
+
+
+class Told(Frozen):
+    """One scheduling event of a job."""
+
+    at: Seconds = 0.0
+    kind: str
+    message: str = ""
+
+
+class File(Frozen):
+    """A file below the workspace. at: offset from the submit; left out: at the job's own end."""
+
+    path: str
+    text: str = "x"
+    at: Seconds | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: object) -> object:
+        return {"path": data} if isinstance(data, str) else data
+
+
+class JobStory(Frozen):
+    """What one cluster job does. record: the exit code that its wrapper writes at the end (left out: none)."""
+
+    history: tuple[Look, ...] = ()
+    log: tuple[LogPart, ...] = ()
+    events: tuple[Told, ...] = ()
+    files: tuple[File, ...] = ()
+    record: int | None = None
+    stop_takes: Seconds = 2.0
+    deaf_stops: int = 0
+
+
+class Stranger(JobStory):
+    """A job that is on the cluster before the story begins and was submitted by somebody else."""
+
+    name: str
+    id: str
+    owner: str = "somebody-else"
+
+
+class CapacityFrom(Capacity):
+    """What is free from some moment on."""
+
+    at: Seconds = 0.0
+
+
+class ClusterStory(Frozen):
+    """What the cluster offers and needs; left out: nothing special."""
+
+    name: str = "scripted"
+    normalise: str = ""
+    capacity: tuple[CapacityFrom, ...] = ()
+    name_is_unique: bool = False
+    visible_within_s: Seconds = 5.0
+    submit_timeout_s: Seconds = 30.0
+    wrapper: bool = False
+    lanes: tuple[str, ...] = ("normal", "idle")
+    tells_log_time: bool = False
+    needs_image: bool = False
+    needs_credentials: Texts = ()
+    needs_group: bool = False
+
+
+# --- what goes wrong ---------------------------------------------------------------------------------------
+
+
+class SubmitStory(Frozen):
+    """What happens at the n-th submit call."""
+
+    n: int = Field(default=1, ge=1)
+    answer: Literal["given", "lost", "refused", "taken"] = "given"
+    created: bool = True
+    visible_after: Seconds = 0.0
+    takes: Seconds = 0.0
+    reason: str = ""
+    cause: str = ""
+    retryable: bool = False
+
+
+class AwayStory(Frozen):
+    """No answer from the cluster for a while. calls: which operations; all when left out."""
+
+    since: Seconds = Field(alias="from")
+    until: Seconds = Field(alias="to")
+    calls: tuple[Op, ...] = ()
+
+
+class StaleStory(Frozen):
+    """Status looks tell what was true `age` before."""
+
+    since: Seconds = Field(alias="from")
+    until: Seconds = Field(alias="to")
+    age: Seconds
+
+
+class AgainStory(Frozen):
+    """An event that was taken before arrives once more (or late): the n-th of its kind."""
+
+    at: Seconds
+    event: str = "observed"
+    n: int = Field(default=1, ge=1)
+
+
+class KillStory(Frozen):
+    """Watchkeeper is killed when it passes this crash point for the n-th time, and starts again after `down`."""
+
+    point: str
+    n: int = Field(default=1, ge=1)
+    down: Seconds = 0.0
+
+    @model_validator(mode="after")
+    def _is_a_point(self) -> Self:
+        from agent.crash import POINTS
+
+        if self.point not in POINTS:
+            raise ValueError(f"{self.point!r} is no crash point; they are: {', '.join(POINTS)}")
+        return self
+
+
+class PauseStory(KillStory):
+    """The process stands still there for `lasts` (a suspended machine) while another one carries on."""
+
+    lasts: Seconds
+
+
+class TwinStory(JobStory):
+    """A second job of the run's name appears (a call that landed very late)."""
+
+    at: Seconds
+
+
+class Faults(Frozen):
+    """Everything that goes wrong."""
+
+    submit: tuple[SubmitStory, ...] = ()
+    away: tuple[AwayStory, ...] = ()
+    stale: tuple[StaleStory, ...] = ()
+    again: tuple[AgainStory, ...] = ()
+    kill: tuple[KillStory, ...] = ()
+    pause: tuple[PauseStory, ...] = ()
+    twins: tuple[TwinStory, ...] = ()
+
+
+# --- what the person does ----------------------------------------------------------------------------------
+
+
+class Answer(Frozen):
+    """A reply to a question, by its kind or number. When: `at`, or `after` it was asked, or `deadline`: just
+    before or just after the deadline's timer is taken at that very instant. refused: words of the refusal."""
+
+    question: str = Field(default="1")
+    reply: str
+    by: str = "owner"
+    at: Seconds | None = None
+    after: Seconds | None = None
+    deadline: Literal["before", "after"] | None = None
+    refused: str = ""
+
+    @model_validator(mode="after")
+    def _one_time(self) -> Self:
+        if sum(when is not None for when in (self.at, self.after, self.deadline)) != 1:
+            raise ValueError("give exactly one of: at, after, deadline")
+        return self
+
+
+Deed = Literal[
+    "delegate", "stop", "delete", "set_key", "write", "capacity", "list", "get", "logs", "events", "stop_job",
+    "delete_job",
+]  # fmt: skip
+
+
+class Action(Frozen):
+    """Something a person does. `{id}` and `{name}` stand for the run's id and its present attempt's name.
+
+    stop, delete, delegate: on a run; capacity .. delete_job: single steps on the cluster. refused: words of the
+    refusal that must come. tells: words that the answer must hold.
+    """
+
+    at: Seconds
+    do: Deed
+    job: str = "{id}"
+    name: str = ""
+    value: str = ""
+    group: str | None = None
+    lines: int = 200
+    by: str = "owner"
+    refused: str = ""
+    tells: Texts = ()
+
+
+class Reading(Frozen):
+    """What the model says at its n-th reading; failed: the reading is void, and why."""
+
+    verdict: str = ""
+    cause: str = ""
+    summary: str = ""
+    confidence: float = 0.9
+    failed: str = ""
+
+
+class LibraryStory(Frozen):
+    """An entry of the library before the story begins."""
+
+    purpose: str
+    image: str = ""
+    environment: str = ""
+    proxy: str = ""
+    worked: int = Field(default=1, ge=0)
+    used: int = Field(default=0, ge=0)
+
+
+# --- what must be seen -------------------------------------------------------------------------------------
+
+
+class QuestionSeen(Frozen):
+    """A question as it must have been asked and closed. deadline: between asking and its latest answer."""
+
+    kind: str
+    status: Status | None = None
+    chosen: str | None = None
+    value: str | None = None
+    default: str | None = None
+    by: str | None = None
+    deadline: Seconds | None = None
+    asked_by: Seconds | None = None
+    asked_after: Seconds | None = None
+    closed_by: Seconds | None = None
+    says: Texts = ()
+    closed_why: str = ""
+
+
+class ReportSeen(Frozen):
+    """A message in the inbox that must be there (count: how many of its stage)."""
+
+    stage: str
+    contains: Texts = ()
+    lacks: Texts = ()
+    must_not_miss: bool | None = None
+    by: Seconds | None = None
+    after: Seconds | None = None
+    count: Bound | None = None
+
+
+class EntrySeen(Frozen):
+    """An entry that the library must hold at the end."""
+
+    purpose: str
+    image: str | None = None
+    environment: str | None = None
+    proxy: str | None = None
+    worked: int | None = None
+    used: int | None = None
+    stale: bool | None = None
+    notes: Texts = ()
+
+
+class MomentSeen(Frozen):
+    """What must be true at a moment. doing: what it is at, looking through `blocked`. open: kinds of open questions."""
+
+    t: Seconds
+    state: State | None = None
+    doing: State | None = None
+    open: tuple[str, ...] | None = None
+    calls: dict[Op, Bound] = {}
+
+
+class Expect(Frozen):
+    """What must be seen. Counts are exact unless they carry a sign."""
+
+    refused: str = ""
+    state: State | None = None
+    states: tuple[State, ...] | None = None
+    at: tuple[MomentSeen, ...] = ()
+    attempts: int | None = None
+    runs: int | None = None
+    jobs: int | None = None
+    """Cluster jobs that this Watchkeeper created."""
+    calls: dict[Op, Bound] = {}
+    effects: dict[EffectKind, Bound] = {}
+    questions: tuple[QuestionSeen, ...] | None = None
+    """All questions, in order."""
+    reports: tuple[ReportSeen, ...] = ()
+    stages: tuple[str, ...] | None = None
+    """Stages of all messages, in order."""
+    sent: tuple[dict[str, Any], ...] = ()
+    """Fields of the spec of each submit call, in order."""
+    library: tuple[EntrySeen, ...] = ()
+    entries: int | None = None
+    why: tuple[Rule, ...] = ()
+    """Rules that decisions of the journal name."""
+    outcome: Texts = ()
+    artifacts: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] | None = None
+    """Nodes that the last submit leaves out."""
+
+
+class Never(Frozen):
+    """What must never be seen, at any time."""
+
+    states: tuple[State, ...] = ()
+    effects: tuple[EffectKind, ...] = ()
+    questions: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    calls: tuple[Op, ...] = ()
+    texts: Texts = ()
+    """In any message to the person."""
+    stored: Texts = ()
+    """In anything that is stored."""
+
+
+class Story(Frozen):
+    """One scenario. until: when to stop looking (left out: when every run has ended)."""
+
+    title: str = Field(min_length=10, max_length=200)
+    covers: tuple[Rule, ...] = Field(min_length=1)
+    request: Request | None = None
+    request_id: str = ""
+    by: str = "owner"
+    language: Literal["en", "zh"] = "en"
+    policy: dict[str, float | int | bool] = {}
+    cluster: ClusterStory = ClusterStory()
+    keys: dict[str, str] | tuple[str, ...] = ()
+    library: tuple[LibraryStory, ...] = ()
+    there: tuple[Stranger, ...] = ()
+    present: tuple[File, ...] = ()
+    history: tuple[Look, ...] = ()
+    log: tuple[LogPart, ...] = ()
+    events: tuple[Told, ...] = ()
+    files: tuple[File, ...] = ()
+    record: int | None = None
+    stop_takes: Seconds = 2.0
+    deaf_stops: int = 0
+    then: tuple[JobStory, ...] = ()
+    """The second and later cluster jobs of the run (a resubmission, a twin of our own)."""
+    smoke: tuple[JobStory, ...] = ()
+    build: tuple[JobStory, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    actions: tuple[Action, ...] = ()
+    reader: tuple[Reading, ...] | None = None
+    faults: Faults = Faults()
+    until: Seconds | None = None
+    expect: Expect = Expect()
+    never: Never = Never()
+
+    def first(self) -> JobStory:
+        """The first cluster job of the run."""
+        return JobStory(
+            history=self.history,
+            log=self.log,
+            events=self.events,
+            files=self.files,
+            record=self.record,
+            stop_takes=self.stop_takes,
+            deaf_stops=self.deaf_stops,
+        )
