@@ -25,7 +25,7 @@ from agent.clock import Clock, SystemClock
 from agent.clusters.base import Cluster
 from agent.paths import config_dir, private, state_dir
 from agent.redaction import RedactingFilter, Redactor
-from agent.resident import Bell, Resident
+from agent.resident import Bell, Resident, Watchers
 from agent.secrets import Secrets
 from agent.settings import Settings, load_settings
 from agent.yamlfile import UserFileError
@@ -71,6 +71,10 @@ class App:
         return Resident(self.state_dir, self.clock)
 
     @cached_property
+    def watchers(self) -> Watchers:
+        return Watchers(self.state_dir)
+
+    @cached_property
     def clusters(self) -> Mapping[str, Cluster]:
         return Clusters(self._make_cluster, {"local": {}, **self.settings.clusters})
 
@@ -105,6 +109,11 @@ class App:
         )
 
     @cached_property
+    def carrying_ports(self) -> Any:
+        """The ports of a process that takes turns: it can also delegate what a run itself asks for."""
+        return replace(self.ports, delegate_child=self.service.delegate_child)
+
+    @cached_property
     def service(self) -> Any:
         from agent.service import Service
 
@@ -121,7 +130,7 @@ class App:
         """The loop of a process that carries runs: timers and workers over this app's ports."""
         from agent.wakes import Wakes
 
-        ports = replace(self.ports, announce=announce, delegate_child=self.service.delegate_child)
+        ports = replace(self.carrying_ports, announce=announce)
         return Wakes(ports, workers=self.settings.workers, sweep_s=self.settings.sweep_s)
 
     def _make_cluster(self, name: str, options: Mapping[str, Any]) -> Cluster:

@@ -40,6 +40,7 @@ class Carrier:
 
     def start(self) -> None:
         """Carry runs from here on."""
+        self._app.watchers.enter()
         self._wakes = self._app.wakes()
         self._wakes.start()
 
@@ -48,6 +49,7 @@ class Carrier:
         if self._wakes is not None:
             self._wakes.close()
             self._wakes = None
+            self._app.watchers.leave()
 
     def leave(self) -> Presence | None:
         """Stop, with a resident agent left behind if anything is live. Returns the one that was started, if so.

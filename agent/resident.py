@@ -74,6 +74,36 @@ class Resident:
             os.close(descriptor)
 
 
+class Watchers:
+    """Every process that carries runs now, resident or not: each shares one lock for as long as it lives."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "watchers.lock"
+        self._held: int | None = None
+
+    def enter(self) -> None:
+        """Be one of them."""
+        private(self._file.parent)
+        self._held = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._held, fcntl.LOCK_SH)
+
+    def leave(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def anyone(self) -> bool:
+        """Whether somebody carries runs now, this process included."""
+        try:
+            descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return not _locked(descriptor, fcntl.LOCK_EX)
+        finally:
+            os.close(descriptor)
+
+
 class Bell:
     """Rung when something was put into the store by a process that does not carry runs itself."""
 

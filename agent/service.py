@@ -8,6 +8,7 @@ Never: a way round the machine: whatever changes a run is an event of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,20 +17,24 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import RowMapping
 
 from agent.clock import serial
-from agent.clusters.base import Cluster, NotThere, Ref
+from agent.clusters.base import Cluster, NotThere, Ref, Submission
 from agent.library import Library
 from agent.ports import Ports
 from agent.store import Applied, Unknown
 from states.credentials import find_credentials, is_secret
 from states.events import Answered, AnyEvent, Delegated, DeleteRequested, StopRequested
 from states.job import Job, State
-from states.naming import job_id
+from states.naming import attempt_name, fingerprint, job_id
+from states.observation import Phase
 from states.policy import Policy, layered
-from states.preflight import CHECKS
+from states.preflight import CHECKS, settled_spec
 from states.spec import Existing, Request, draft
 
 NOT_RUN_YET = frozenset({"request", "assets"})
 """Checks that exist by name and are carried out by no function here."""
+
+ONE_STEP_CHECKS = ("credentials", "group", "image", "workspace")
+"""What a single submit looks at: nothing that costs a call to the cluster (A1)."""
 
 
 class Refusal(Exception):
@@ -56,6 +61,15 @@ class Decision(NamedTuple):
     action: str
     said: str
     asked: tuple[str, ...]
+
+
+class Sent(NamedTuple):
+    """A single submit that was accepted. note: the cluster's own words, redacted."""
+
+    cluster: str
+    name: str
+    cluster_job_id: str
+    note: str
 
 
 class Service:
@@ -126,6 +140,41 @@ class Service:
         )
         key = f"watch:{cluster.name}:{ref.cluster_job_id or ref.name}"
         return self.delegate(taken, workspace=workspace, request_id=key, by=by)
+
+    def watch_text(
+        self, text: str, *, cluster: str = "", may_stop: bool = False, workspace: str = "", by: str = ""
+    ) -> Delegation:
+        """`watch` for a job given by its name or its id, whichever the cluster knows. Raises NotThere."""
+        where = self.cluster(cluster)
+        if where.find(text):
+            existing = Existing(name=text, may_stop=may_stop)
+        else:
+            self.observe(text, where.name)
+            existing = Existing(cluster_job_id=text, may_stop=may_stop)
+        request = Request(existing=existing, cluster=where.name, name=_safe_name(text))
+        return self.watch(existing, request, workspace=workspace, by=by)
+
+    def submit_once(self, request: Request, *, workspace: str) -> Sent:
+        """That one step: keys, group, image and workspace are looked at, then ONE submit call; nothing is recorded.
+
+        Raises Refusal with everything that is missing at once (A8, B1, C5), and what the cluster raises.
+        """
+        refuse_credentials(request)
+        cluster = self.cluster(request.cluster or self.default_cluster)
+        job = self._job(request, cluster, job_id(request.name or _name_of(request), serial()), workspace, "")
+        spec, lacking = job.spec, []
+        for name in ONE_STEP_CHECKS:
+            found = self.ports.checks[name](job, self.ports)
+            spec = settled_spec(spec, found)
+            if found.level in ("ask", "refuse"):
+                lacking.append(f"{name}: {found.evidence} {found.mend}".strip())
+        if lacking:
+            raise Refusal("nothing was submitted.\n" + "\n".join(lacking))
+        name = attempt_name(job.id, 1, spec)
+        sent = cluster.submit(
+            Submission(name=name, fingerprint=fingerprint(spec), owner=self.owner, spec=spec)
+        )
+        return Sent(cluster.name, name, sent.cluster_job_id, self.ports.redact(sent.note))
 
     def _job(self, request: Request, cluster: Cluster, new_id: str, workspace: str, request_id: str) -> Job:
         hint = {"poll_s": cluster.capabilities.poll_s} if cluster.capabilities.poll_s else {}
@@ -244,8 +293,8 @@ class Service:
         """One look at one job: its observation. Raises NotThere."""
         where, ref = self.resolve(text, cluster)
         seen = where.observe([ref])
-        if ref.name not in seen:
-            raise NotThere(f"{where.name} has no job {text!r}")
+        if ref.name not in seen or seen[ref.name].phase is Phase.gone:
+            raise NotThere(f"{where.name} has no job {text!r}; `wk list` shows what is there")
         return seen[ref.name]
 
 
@@ -293,6 +342,12 @@ def _name_of(request: Request) -> str:
     return Path(words[0]).stem if words else Path(request.command[0]).stem
 
 
+def _safe_name(text: str) -> str:
+    """A name that a run may have, made of any job's."""
+    safe = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:24].rstrip("-")
+    return safe if safe[:1].isalpha() else f"job-{safe}".rstrip("-")
+
+
 def _decision(row: RowMapping, asked: Sequence[str]) -> Decision:
     return Decision(
         row["seq"],
@@ -313,6 +368,7 @@ __all__ = [
     "Delegation",
     "Policy",
     "Refusal",
+    "Sent",
     "Service",
     "State",
     "checks_for",

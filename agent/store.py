@@ -25,10 +25,12 @@ from sqlalchemy import (
     case,
     create_engine,
     event,
+    exists,
     func,
     insert,
     literal,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy import cast as sql_cast
@@ -47,6 +49,15 @@ from states.timers import deadline, pause_s
 
 JOBS, EVENTS = cast(Table, JobRow.__table__), cast(Table, EventRow.__table__)  # type: ignore[attr-defined]
 EFFECTS, MESSAGES = cast(Table, EffectRow.__table__), cast(Table, MessageRow.__table__)  # type: ignore[attr-defined]
+
+_BEFORE = EFFECTS.alias("before")
+IS_FIRST_IN_LANE = ~exists().where(
+    _BEFORE.c.job_id == EFFECTS.c.job_id,
+    _BEFORE.c.lane == EFFECTS.c.lane,
+    _BEFORE.c.done_at.is_(None),
+    tuple_(_BEFORE.c.seq, _BEFORE.c.n) < tuple_(EFFECTS.c.seq, EFFECTS.c.n),
+)
+"""No open effect of the same run and lane stands before this one: those behind it wait, whatever their time."""
 
 UNJOURNALLED = frozenset({"wake_due", "observed", "cluster_unreachable"})
 """Looks and timers that find nothing to do leave no journal row."""
@@ -263,7 +274,7 @@ class Store:
         query = (
             select(EFFECTS.c.job_id)
             .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
-            .where(EFFECTS.c.done_at.is_(None), EFFECTS.c.not_before <= now)
+            .where(EFFECTS.c.done_at.is_(None), EFFECTS.c.not_before <= now, IS_FIRST_IN_LANE)
             .where((JOBS.c.lease_until.is_(None)) | (JOBS.c.lease_until <= now))
             .distinct()
             .limit(limit)
@@ -272,11 +283,19 @@ class Store:
             return list(connection.execute(query).scalars())
 
     def next_effect_at(self) -> datetime | None:
-        """When the earliest open effect may be performed."""
+        """When the earliest effect may be performed: the first of its lane, its time come, its run's lease free.
+
+        Anything earlier would wake the loop for nothing, again and again.
+        """
+        held = JOBS.c.lease_until > EFFECTS.c.not_before
+        free_at = case((held, JOBS.c.lease_until), else_=EFFECTS.c.not_before)
+        query = (
+            select(func.min(free_at))
+            .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
+            .where(EFFECTS.c.done_at.is_(None), IS_FIRST_IN_LANE)
+        )
         with self._read() as connection:
-            return connection.execute(
-                select(func.min(EFFECTS.c.not_before)).where(EFFECTS.c.done_at.is_(None))
-            ).scalar()
+            return connection.execute(query).scalar()
 
     # --- timers ----------------------------------------------------------------------------------------------
 
@@ -320,16 +339,12 @@ class Store:
             else_=JOBS.c.look_s_max,
         )
         look_us = literal(now_us) + sql_cast(JOBS.c.look_s * 1_000_000, BigInteger)
-        grid_us = ((look_us + self._grid_us - 1) / self._grid_us).op("*")(self._grid_us)
-        if self.engine.dialect.name == "sqlite":
-            grid_us = sql_cast((look_us + self._grid_us - 1).op("/")(self._grid_us), BigInteger).op("*")(
-                self._grid_us
-            )
+        grid_us = (look_us + (self._grid_us - 1)) // self._grid_us * self._grid_us
         due_us = sql_cast(JOBS.c.deadline_at, BigInteger)
         wake_us = case((due_us.is_not(None) & (due_us < grid_us), due_us), else_=grid_us)
         values: dict[Any, Any] = {JOBS.c.wake_at: wake_us, JOBS.c.look_s: stretched}
         if seen:
-            values[JOBS.c.seen_at] = now_us
+            values[JOBS.c.seen_at] = now
             values[JOBS.c.away] = False
         with self._write() as connection:
             _in_pieces(connection, quiet, lambda ids: _where(ids).values(values))

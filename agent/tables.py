@@ -174,3 +174,27 @@ class LibraryKeyRow(SQLModel, table=True):
     __tablename__ = "library_key"
 
     id: str = Field(primary_key=True)
+
+
+class ReadingRow(SQLModel, table=True):
+    """One call of the model: what it cost, and the reply (the cache of readings, by the hash of the input).
+
+    kind: "read", or why the reading is void. job_id: "" when no run asked. cost_usd: null when no price is known.
+    """
+
+    __tablename__ = "reading"
+    __table_args__ = (Index("reading_key", "key"), Index("reading_job", "job_id"), Index("reading_at", "at"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    key: str
+    job_id: str = ""
+    at: datetime = Field(sa_type=UtcTime)
+    model: str
+    kind: str
+    stop_reason: str = ""
+    reply: str = Field(default="", sa_column=Column(Text, nullable=False))
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None

@@ -29,6 +29,8 @@ ALSO_MAX = 4
 EVIDENCE_MAX = 4
 LIVE_LINES = 15
 """Ordinary lines after an exception that show it was caught, if something worse came later."""
+MESSAGE_LINES = 3
+"""Lines after an exception of the program's own within which a root is part of its message."""
 TAIL_LINES = 40
 """How near the end a surviving trouble must stand to be what the run is busy with."""
 NEAR_LINES = 60
@@ -103,7 +105,7 @@ def _choose(
         return _Pick(behind[0], (first,)) if behind else _Pick(first, (*likely, *symptoms))
     second = sorted([*roots, *symptoms], key=_order)
     if second:
-        before = [event for event in likely if event.at <= second[0].at]
+        before = [event for event in likely if event.at <= second[0].at and _explains(event, second[0])]
         return _Pick((before or second)[0], tuple(second))
     return _choose_weak(likely, ends, ended, length)
 
@@ -115,7 +117,7 @@ def _choose_weak(likely: Sequence[Event], ends: Sequence[Event], ended: bool, le
         return _Pick(told[-1])
     whys = [event for event in likely if "process.killed" in event.also]
     if whys and ends:
-        return _Pick(whys[0], tuple(ends))
+        return _Pick(whys[0]._replace(weight=Weight.fact, fatal=True), tuple(ends))
     crashed = ended and (not ends or any(event.cause != "process.killed" for event in ends))
     if likely and (crashed or _busy_with(likely, min([length, *(event.at for event in ends)]))):
         return _Pick(likely[0], tuple(ends))
@@ -123,11 +125,16 @@ def _choose_weak(likely: Sequence[Event], ends: Sequence[Event], ended: bool, le
 
 
 def _first_roots(roots: Sequence[Event], unknown: Sequence[Event], plain: Sequence[int]) -> list[Event]:
-    """Roots and the program's own exceptions in order, without exceptions that were seen to be caught before a root."""
+    """Roots and the program's own exceptions in order, without those that were seen to be caught before a root."""
     if not roots:
         return list(unknown)
     last = bisect.bisect_left(plain, roots[-1].at)
-    fatal = [event for event in unknown if last - bisect.bisect_right(plain, event.last) <= LIVE_LINES]
+    fatal = [
+        event
+        for event in unknown
+        if last - bisect.bisect_right(plain, event.last) <= LIVE_LINES
+        and not any(0 < root.at - event.last <= MESSAGE_LINES for root in roots)
+    ]
     return sorted([*roots, *fatal], key=_order)
 
 
@@ -146,6 +153,12 @@ def _behind(early: Event, root: Event) -> bool:
     layer = early.cause.partition(".")[0]
     outside = layer in ("network", "mount", "storage") and not root.cause.startswith(layer)
     return root.at - NEAR_LINES <= early.at < root.at and outside and early.cause in root.also
+
+
+def _explains(early: Event, later: Event) -> bool:
+    """May a survivable trouble be the reason of a later one? Of an exception of the program's own only when near."""
+    near = later.at - NEAR_LINES <= early.at
+    return early.cause != "download.slow" and (near or later.weight is Weight.symptom)
 
 
 def _busy_with(likely: Sequence[Event], until: int) -> bool:

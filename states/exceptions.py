@@ -100,6 +100,8 @@ ERRNO: dict[int, Kind] = {
     116: Kind("mount.stale", ("storage.io",)),
     121: Kind("storage.io", ("mount.stale",)),
     122: Kind("storage.full", ("storage.io",)),
+    512: Kind("mount.stale", ("storage.io",)),
+    521: Kind("mount.stale", ("storage.io",)),
 }
 """Linux error numbers (errno(3)) that name a layer by themselves."""
 

@@ -133,9 +133,7 @@ def _by_importance(shown: Sequence[Shown], pointed: Iterable[int]) -> Iterator[i
     yield from reversed(outline)
 
 
-def _around(
-    places: Iterable[int], size: int, *, before: int = _BEFORE, after: int = _AFTER
-) -> Iterator[int]:
+def _around(places: Iterable[int], size: int, *, before: int = _BEFORE, after: int = _AFTER) -> Iterator[int]:
     for place in places:
         yield from range(max(0, place - before), min(size, place + after + 1))
 

@@ -31,6 +31,7 @@ _CAN_BE_IGNORED = re.compile(
 )
 _DOES_WITHOUT = re.compile(
     r"[Ff]all(?:ing|s)? ?back|[Uu]sing (?:the )?defaults?\b|[Ss]kipping (?:import|optional)"
+    r"|from scratch|[Ss]tarting fresh"
     r"|[Ff]or (?:the )?(?:best|better|optimal) performance"
 )
 _MILD = re.compile(
@@ -44,7 +45,16 @@ _AGAIN = re.compile(
 )
 _RESTART = re.compile(r"[Rr]estart|重启")
 _INFORMS = re.compile(r"^.{0,100}?(?<!NCCL )\b(?:INFO|DEBUG)\b")
+_SHELL = re.compile(
+    r"\S{0,200}?(?:bash|sh|slurm_script|job_script)(?:\[\d{1,9}\])?: "
+    r"|(?:/\S{1,80}/)?(?:mkdir|rm|cp|mv|ls|cat|cd|tar|ln|chmod|chown|touch|find|which|fatal|module|kill): "
+)
 _LOGGED = re.compile(r"^.{0,120}?(?:\b(?:ERROR|CRITICAL|FATAL|[Ee]rror)\b|\])[\s:\]|>-]{1,12}")
+
+
+def of_shell(text: str) -> bool:
+    """Is it a complaint of a shell or of a small tool? A script goes on after it, unless told otherwise."""
+    return _SHELL.match(text) is not None
 
 
 def supposed(text: str, start: int) -> bool:

@@ -24,12 +24,12 @@ _RULES: tuple[tuple[Iterable[str], Iterable[State], str], ...] = (
     (
         ("check_finished", "child_finished"),
         set(LIVE) - {_P},
-        "preflight is past; a late check changes nothing",
+        "preflight is past; a late check or child changes nothing",
     ),
     (
         ("submitted", "submit_rejected", "submit_unclear"),
         set(LIVE) - {_S},
-        "no submit is waiting for an answer",
+        "no submit is waiting for this answer",
     ),
     (("looked_up",), set(LIVE) - {_S, _B}, "no submit is being looked for"),
     (("observed", "cluster_unreachable"), (_P, _S), "there is no cluster job to look at yet"),
@@ -38,7 +38,6 @@ _RULES: tuple[tuple[Iterable[str], Iterable[State], str], ...] = (
     (("interpreted",), (_C,), "the end is known; no reading is needed"),
     (("answered",), set(State) - {_B}, "no question is open: it was answered, defaulted or withdrawn before"),
     (("stop_requested",), (_X,), "it is being stopped already"),
-    (("stop_requested",), (_C,), "it has ended already"),
     (("stop_asked",), set(LIVE) - {_X}, "the stop was not for this run's own job, or it has ended since"),
     (("delete_requested",), LIVE, "the run is not over; stop it first, then delete it by name"),
     (("delete_requested",), (_N,), "nothing was submitted, so there is no record to delete"),

@@ -22,9 +22,9 @@ def take_in(job: Job, event: AnyEvent) -> Job:
         return _take_in_log(job, event)
     match event:
         case CheckFinished():
-            return _take_in_check(job, event.check)
+            return take_in_check(job, event.check)
         case ChildFinished():
-            return _take_in_child(job, event)
+            return take_in_child(job, event)
         case Interpreted():
             return job.but(interprets=job.interprets + 1)
         case OutputsCollected():
@@ -32,7 +32,7 @@ def take_in(job: Job, event: AnyEvent) -> Job:
     return job
 
 
-def _take_in_check(job: Job, check: Check) -> Job:
+def take_in_check(job: Job, check: Check) -> Job:
     """The check's row, and what it settled in the spec."""
     still_open = tuple(name for name in job.checks_open if name != check.name)
     spec = with_values(job.spec, check.found)
@@ -40,8 +40,11 @@ def _take_in_check(job: Job, check: Check) -> Job:
     return noted.with_note(check.facts.get("note", ""))
 
 
-def _take_in_child(job: Job, event: ChildFinished) -> Job:
-    """The end of a smoke run is a row of the report; a built environment is the one that the run uses."""
+def take_in_child(job: Job, event: ChildFinished) -> Job:
+    """The end of a smoke run is a row of the report; a built environment is the one that the run uses.
+    A run that is not waited for (another's, or one whose end is known) teaches nothing."""
+    if ":" in job.children.get(event.child, ":"):
+        return job
     children = {**job.children, event.child: f"{event.purpose}:{'passed' if event.ok else 'failed'}"}
     noted = job.but(children=children)
     if event.purpose == "build" and event.ok:

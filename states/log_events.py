@@ -57,6 +57,10 @@ HANDLED = (
 """Exceptions that programs catch as a matter of course: within a chain they explain nothing."""
 
 
+PEER_LOST = ("BrokenPipeError", "BrokenResourceError", "EndOfStream")
+"""Exceptions of a process whose partner is gone: they explain nothing by themselves."""
+
+
 class Event(NamedTuple):
     """One event. at/last: positions of its first and last line; times: how often it stands in the log.
 
@@ -121,7 +125,9 @@ def sign_of(entry: Entry, line: Line) -> Sign:
     )
 
 
-def found_sign(name: str, cause: str, layer: Layer, evidence: Quote, rank: str = "", role: Role = "root") -> Sign:
+def found_sign(
+    name: str, cause: str, layer: Layer, evidence: Quote, rank: str = "", role: Role = "root"
+) -> Sign:
     """A sign that stands in no file: found by the engine itself, with what is usual for its cause."""
     return Sign(
         entry=name,
@@ -154,12 +160,14 @@ def _weigh_exception(link: Raised, chain: Trace | None, cause: str) -> Weight:
         return Weight.end
     if chain is not None and link is not chain.links[-1] and link.name in HANDLED:
         return Weight.end
+    if link.name in PEER_LOST:
+        return Weight.end
     if cause != "code.exception":
         return Weight.root
     return Weight.exception if chain is None or link is _spokesman(chain) else Weight.end
 
 
 def _spokesman(chain: Trace) -> Raised:
-    """Of a chain's unknown exceptions the one that stands for it: the first if others were raised from it, else the last."""
+    """The unknown exception that stands for its chain: the first if the others were raised from it, else the last."""
     links = [link for link in chain.links if link.name not in WRAPPERS] or list(chain.links)
     return links[0] if all(link.how == "cause" for link in links[1:]) else links[-1]

@@ -23,8 +23,11 @@ _LINE_CHARS = 1200
 
 _LOSS = re.compile(
     r"\b(?:[a-z_]{0,24}loss|ppl|perplexity)['\"]?(?: value)?\s{0,4}[:=|]?\s{0,4}['\"]?"
-    r"(?:tensor\()?(?P<value>-?nan|-?inf|[-+]?\d[\d.]{0,20}(?:[eE][-+]?\d{1,4})?)\b",
+    r"(?:tensor\()?(?P<value>-?nan|-?inf|[-+]?\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,4})?)\b",
     re.IGNORECASE,
+)
+_LOST_GRADIENT = re.compile(
+    r"grad(?:ient)?[_ ]norm['\"]?\s{0,4}[:=|]?\s{0,4}['\"]?(?:nan|inf)\b", re.IGNORECASE
 )
 
 
@@ -35,15 +38,25 @@ def not_a_number(lines: Sequence[Line], known: Signatures) -> list[Event]:
     for at, line in enumerate(lines):
         if "oss" not in line.text and "ppl" not in line.text:
             continue
-        values = [found["value"].lower().lstrip("-") for found in _LOSS.finditer(line.text[:_LINE_CHARS])]
-        if not values:
-            continue
-        if all(value in ("nan", "inf") for value in values):
+        ruined = _ruined(line.text[:_LINE_CHARS])
+        if ruined:
             first, last, run = (at if run == 0 else first), at, run + 1
-        else:
+        elif ruined is not None:
             run = 0
     if run < NAN_MIN:
         return []
     cause = "numerics.nan"
     sign = found_sign("loss-not-a-number", cause, known.causes[cause], quote(lines[first]))
     return [Event(first, last, Weight.likely, sign, (), False, times=max(run, LOOP_TIMES))]
+
+
+def _ruined(text: str) -> bool | None:
+    """Is every loss on the line NaN or infinite (or zero beside a gradient that is)? None if it shows no loss."""
+    losses = [found["value"].lower().lstrip("-") for found in _LOSS.finditer(text)]
+    if not losses:
+        return None
+    if all(value in ("nan", "inf") for value in losses):
+        return True
+    return _LOST_GRADIENT.search(text) is not None and all(
+        float(value) == 0 for value in losses if value[0].isdigit()
+    )

@@ -29,7 +29,12 @@ def outcome_of(job: Job) -> Outcome:
     end = job.end
     phase = end.phase if end else Phase.unknown
     code = _exit_code(job)
-    if job.stop is not None and phase not in (Phase.succeeded,) and code != 0:
+    if (
+        job.stop is not None
+        and phase is not Phase.succeeded
+        and code != 0
+        and not _failed_before_the_stop(job)
+    ):
         return Outcome(State.stopped, job.diagnosis.cause if job.stop.rule != "A2" else "", job.stop.reason)
     if phase is Phase.stopped:
         return Outcome(State.stopped, "", "it was stopped from outside, not by this run's watch")
@@ -43,6 +48,13 @@ def outcome_of(job: Job) -> Outcome:
     return Outcome(
         State.unknown, "", "the cluster has no record of how it ended, and nothing under the workspace tells"
     )
+
+
+def _failed_before_the_stop(job: Job) -> bool:
+    """It failed by itself, and the stop that was asked for afterwards was never sent."""
+    sent = job.stop is not None and job.stop.tries > 0
+    failed = job.end is not None and job.end.phase is Phase.failed
+    return not sent and (failed or bool(_exit_code(job)))
 
 
 def _succeeded(job: Job) -> Outcome:

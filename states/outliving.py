@@ -29,6 +29,8 @@ AGAIN_LINES = 6
 """Lines after an event within which another try must be announced to belong to it."""
 LIVE_LINES = 15
 """Ordinary lines after an exception line without a traceback that show that its process went on."""
+SCRIPT_LINES = 5
+"""Ordinary lines after a shell's complaint which show that its script went on."""
 TALKS_LONG_LINES = 20
 """Informing lines of the same process after a traceback which show that it was caught (a service's request)."""
 TALKS_ON_LINES = 2
@@ -111,15 +113,15 @@ def _loops(group: Sequence[Event]) -> bool:
     )
 
 
-def _speaks_on(
-    event: Event, lines: Sequence[Line], plain: Sequence[int], informing: Sequence[int]
-) -> bool:
+def _speaks_on(event: Event, lines: Sequence[Line], plain: Sequence[int], informing: Sequence[int]) -> bool:
     """Does the process go on talking: a little after an error that was only logged, for long after a traceback?"""
     if event.chain >= 0:
         rank = event.sign.rank
         after = informing[bisect.bisect_right(informing, event.last) :]
         own = sum(lines[at].rank == rank for at in after[: 4 * TALKS_LONG_LINES])
         return own >= TALKS_LONG_LINES
+    if hedging.of_shell(lines[event.at].text):
+        return len(plain) - bisect.bisect_right(plain, event.last) > SCRIPT_LINES
     if hedging.after_logger(lines[event.at].text) is not None:
         return len(informing) - bisect.bisect_right(informing, event.last) >= TALKS_ON_LINES
     alone = event.sign.entry.startswith("exception:")

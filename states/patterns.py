@@ -53,8 +53,8 @@ def _branches(op: str, arg: Any) -> list[_Tree]:
 
 COMMON = frozenset(
     "model loss node nodes checkpoint heckpoint output check device error kernel return able ailed nable ould annot "
-    "status expected received eceived exit fault file data connection completion http https path value failed warning "
-    "step rank worker workers memory server timeout update ERROR WARNING INFO HTTP NCCL Node Error".split()
+    "status expected received eceived exit fault file data connection completion http https path value failed "
+    "warning step rank worker workers memory server timeout update ERROR WARNING INFO HTTP NCCL Node Error".split()
 )
 """Words that stand in healthy logs all the time: looking for them first would let nearly every line through."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
+from states.guards.parts import twins_to_stop
 from states.job import Job
 from states.observation import SECOND_LOOK, Observation
 
@@ -34,10 +35,13 @@ def story(seen: Observation) -> str:
 
 
 def story_of(job: Job) -> str:
-    """The story column of a job: "" where no look may be quiet (a second look is pending, the cluster was away)."""
+    """The story column of a job: "" where no look may be quiet (a second look is pending, the cluster was away,
+    a double is to be stopped once more)."""
     if not job.attempts or job.attempt.seen is None or job.unreachable_since is not None:
         return ""
     if job.attempt.suspect is not None or job.attempt.seen.phase in SECOND_LOOK:
+        return ""
+    if twins_to_stop(job, job.attempt.seen):
         return ""
     return story(job.attempt.seen)
 

@@ -83,7 +83,9 @@ class Signatures:
             for needle in patterns.needles(entry.signature):
                 self.by_needle.setdefault(needle, []).append(position)
         self.needles = tuple(sorted(self.by_needle))
-        self._gate = re.compile(f"(?=({patterns.trie(self.needles)}))") if self.needles else re.compile(r"(?!)")
+        self._gate = (
+            re.compile(f"(?=({patterns.trie(self.needles)}))") if self.needles else re.compile(r"(?!)")
+        )
         self._starting: dict[str, frozenset[int]] = {}
         self._compiled: dict[int, re.Pattern[str]] = {}
 
@@ -105,7 +107,7 @@ class Signatures:
     def match(
         self, text: str, where: Literal["log", "reason"] = "log", candidates: Candidates | None = None
     ) -> Iterator[Hit]:
-        """Entries that match the text, in file order. The scheduler's words are few: they are tried on all entries."""
+        """Entries that match the text, in file order. The scheduler's few words are tried on all of them."""
         positions = range(len(self.entries)) if where == "reason" else (candidates or self.candidates)(text)
         for position in positions:
             entry = self.entries[position]

@@ -25,11 +25,11 @@ def deadlines(job: Job) -> dict[str, datetime]:
             found["checks"] = _preflight(job)
         case State.submitting:
             found["look_up"] = job.attempt.look_up_at
-            found["resend"] = job.attempt.resend_at
-        case State.queued:
+            found["resend"] = job.attempt.resend_at if job.state is State.submitting else None
+        case State.queued if _a_look_tells(job) and job.state is State.queued:
             found |= _queued(job)
         case State.running:
-            found["logs"] = job.logs_at
+            found["logs"] = job.logs_at if _a_look_tells(job) else None
             found |= _running(job)
         case State.stopping:
             found["stop"] = job.stop.retry_at if job.stop else None
@@ -71,7 +71,7 @@ def next_look(job: Job, now: datetime) -> datetime | None:
     pause = pause_s(job, now)
     if pause is None:
         return None
-    if job.attempt.suspect is not None:
+    if job.attempt.suspect is not None and job.unreachable_since is None:
         return _later(job.attempt.suspect.taken_at, job.policy.second_look_s)
     return _in(now, pause[0])
 
@@ -99,12 +99,28 @@ def look_s(job: Job) -> float:
     )
 
 
+def look_up_pause_s(job: Job, now: datetime) -> float:
+    """Seconds to the next look by name: soon after the submit, ever more rarely while nothing settles it."""
+    since = job.attempt.unclear_since or now
+    policy = job.policy
+    return _between(policy.look_up_s, (now - since).total_seconds() / 8, policy.unreachable_poll_s_max)
+
+
+def _a_look_tells(job: Job) -> bool:
+    """What waits for a look at the cluster is due with the next one: not sooner while the cluster is away, nor
+    while a first look at a loss waits for its second. A deadline that nothing can serve would spin."""
+    return job.unreachable_since is None and job.attempt.suspect is None
+
+
 def _preflight(job: Job) -> datetime | None:
-    """Checks without an answer are asked again; with all answered and no child run under way, it goes on now."""
+    """Checks without an answer are asked again; with all answered and no child run under way, it goes on now.
+    While a question is open its answer comes first."""
+    if job.state is State.blocked:
+        return None
     if job.checks_open:
         return _later(job.checks_at, job.policy.preflight_s)
     waits = any(":" not in purpose for purpose in job.children.values())
-    return None if waits or job.state is State.blocked else job.checks_at
+    return None if waits else job.checks_at
 
 
 def _queued(job: Job) -> dict[str, datetime | None]:

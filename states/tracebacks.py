@@ -26,7 +26,7 @@ _CHAIN_GAP_LINES = 8
 _HEAD = "Traceback (most recent call last)"
 _DURING = "During handling of the above exception"
 _DIRECT = "The above exception was the direct cause"
-_FRAME = re.compile(r"""(?:> )?\s{0,80}File "([^"]{1,400})", line \d{1,9}(?:, in (.{1,120}))?""")
+_FRAME = re.compile(r"""(?:> )?\s{0,80}File ["“]([^"”]{1,400})["”], line \d{1,9}(?:, in (.{1,120}))?""")
 _LOGGED_FRAME = re.compile(r"""\S.{0,100}?(?=  File "[^"]{1,400}", line \d)""")
 _RAISED = re.compile(r"((?:\w{1,80}\.){0,8}[A-Za-z_]\w{1,80})(?:\((\w{1,80})\))?(?::(?:\s(.*))?|\s*)$")
 _CLASS_ENDS = (
@@ -34,7 +34,6 @@ _CLASS_ENDS = (
     "Exception",
     "Interrupt",
     "Exit",
-    "Warning",
     "Timeout",
     "Failure",
     "Failed",
@@ -43,6 +42,8 @@ _CLASS_ENDS = (
     "Disconnected",
     "NotFound",
 )
+_NO_CLASSES = ("LustreError",)
+"""Look like a class and are a kernel module's name."""
 _BOX = "│╭╰┃❱╮╯"
 _GROUP_RAIL = re.compile(r"\s{0,40}(?:\| ?){1,8}")
 _GROUP_FORK = re.compile(r"\s{0,40}\+-[+-]")
@@ -112,6 +113,8 @@ def raised(text: str) -> tuple[str, str] | None:
         return None
     name = found[2] or found[1].rpartition(".")[2]
     telling = name.endswith(_CLASS_ENDS) or name.endswith("error")
+    if name in _NO_CLASSES or (name == "Error" and (found[3] or "")[:1].isdigit()):
+        return None
     return (name, found[3] or "") if telling and not found[1][0].isdigit() else None
 
 
@@ -204,10 +207,15 @@ class _Reader:
             self._inside == "block" or "." in body.partition(":")[0] or raised(body)
         ):
             self._raise(at, *found)
-        elif _FRAME.match(after) or after[:4] == "    ":
+        elif _FRAME.match(after) or after[:4] == "    " or after[:1] in ("^", "~") or self._is_source(after):
             self.code.add(at)
         else:
             self._give_up(at, body)
+
+    def _is_source(self, after: str) -> bool:
+        """Source of a frame that lost its indent: right after the frame, right before an exception line."""
+        follows = bool(self._told) and _FRAME.match(self._body(self._told[-1])) is not None
+        return follows and raised(after) is not None
 
     def _give_up(self, at: int, body: str) -> None:
         """An unindented line that is no exception line: the last look-alike, or a message that lost its class."""

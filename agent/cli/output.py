@@ -77,6 +77,8 @@ BY_NAME: Mapping[str, Exit] = {
 }
 """Errors that are for people, by their full names: looking one up imports nothing."""
 
+BLANK = " "
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _UNSAFE = frozenset({"Cc", "Cf", "Cs"})
 
@@ -104,9 +106,15 @@ def safe(text: str) -> str:
     return "".join(s for s in bare if s in "\n\t" or unicodedata.category(s) not in _UNSAFE)
 
 
-def say(*lines: str) -> None:
-    """Lines for a person, on stdout. Empty ones are left out."""
-    shown = [safe(line) for line in lines if line]
+def say(*texts: str, as_it_is: bool = False) -> None:
+    """Lines for a person, on stdout. Empty texts are left out; BLANK is a line with nothing on it.
+
+    A terminal that is too narrow gets them broken at spaces, unless a log's lines are to stay as they are.
+    """
+    lines = [line for text in texts if text for line in safe(text).splitlines()]
+    if not as_it_is and sys.stdout.isatty():
+        lines = [part for line in lines for part in broken(line, columns())]
+    shown = [line.rstrip() for line in lines]
     if shown:
         sys.stdout.write("\n".join(shown) + "\n")
         sys.stdout.flush()
@@ -115,7 +123,9 @@ def say(*lines: str) -> None:
 def hint(*lines: str) -> None:
     """Lines for a person that are no result, on stderr. A terminal that is gone is no error."""
     try:
-        sys.stderr.write("".join(safe(line) + "\n" for line in lines if line))
+        width = columns() if sys.stderr.isatty() else 0
+        shown = [part for line in lines if line for part in (broken(safe(line), width) if width else [safe(line)])]
+        sys.stderr.write("".join(f"{line}\n" for line in shown))
         sys.stderr.flush()
     except OSError:
         pass
@@ -152,6 +162,21 @@ def _padded(row: Sequence[str], widths: Sequence[int], to_right: set[int]) -> It
 def width_of(text: str) -> int:
     """Columns of a terminal: wide characters (Chinese) take two."""
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def broken(line: str, width: int) -> list[str]:
+    """The line broken at spaces, what follows set deeper; words longer than the width are left whole."""
+    if width_of(line) <= width:
+        return [line]
+    margin = " " * (len(line) - len(line.lstrip()))
+    rows = [margin]
+    for word in line.split():
+        joined = f"{rows[-1]} {word}" if rows[-1].strip() else rows[-1] + word
+        if width_of(joined) <= width or not rows[-1].strip():
+            rows[-1] = joined
+        else:
+            rows.append(f"{margin}  {word}")
+    return rows
 
 
 def columns() -> int:

@@ -104,15 +104,25 @@ else
 fi
 child=$!
 
-# A trap that ran has cut `wait` short, and the status is the signal's: ask again while the child is there. (Not
-# longer: bash may have reaped it in that very moment, and would then wait for ever.)
+# A trap that ran may have cut `wait` short, and the status is the signal's then: ask again. A shell that has told
+# the status answers 127; bash, when the child ended in that very moment, has lost it and would wait for ever, so
+# somebody interrupts it. What the signal said is true then: both got it at once.
 caught=''
 wait "$child" 2>/dev/null
 code=$?
-while [ -n "$caught" ] && kill -s 0 "$child" 2>/dev/null; do
-    caught=''
+while [ -n "$caught" ]; do
+    caught='' dog=''
+    if ! kill -s 0 "$child" 2>/dev/null; then
+        (exec >/dev/null 2>&1; sleep 1; kill -s USR2 $$) &
+        dog=$!
+    fi
     wait "$child" 2>/dev/null
-    code=$?
+    again=$?
+    if [ -n "$dog" ]; then
+        kill "$dog" 2>/dev/null
+        if [ -n "$caught" ] || [ "$again" -eq 127 ]; then break; fi
+    fi
+    code=$again
 done
 
 # --- the end ----------------------------------------------------------------------------------------

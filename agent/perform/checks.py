@@ -95,7 +95,7 @@ def group(job: Job, secrets: Secrets) -> Check:
         return _row(
             "group",
             "ask",
-            f"not set: {GROUP_KEY}.",
+            f"not set: {GROUP_KEY} (namespace:group pairs in one value, comma-separated, the default first).",
             mend=advice(GROUP_KEY),
             rule="B2",
             question="credentials",
@@ -163,7 +163,12 @@ def network(job: Job, ports: Ports) -> Check:
 
 
 def capacity(job: Job, ports: Ports) -> Check:
-    """C2, C3: whether the figure fits now in the group that is billed; the figure itself is not touched."""
+    """C2, C3: whether the figure fits now in the group that is billed; the figure itself is not touched.
+
+    A request that is refused (a group that is not configured) makes no cluster call at all (B3).
+    """
+    if any(check.level == "refuse" for check in job.checks.values()):
+        return _row("capacity", "note", "not read, since the request is refused", rule="B3")
     free = ports.cluster_of(job).capacity(job.request.group)
     lacking = _lacking(job, free)
     if not lacking:

@@ -41,15 +41,16 @@ def script(story: JobStory, *, beside: Path, normalise: str = "") -> JobScript:
 
 def moments(history: Sequence[Look], normalise: str) -> Iterator[Moment]:
     """The history as moments. Raises UserFileError for looks without a time or out of order."""
-    at_s, next_s = 0.0, 0.0
+    at_s = 0.0
+    next_s: float | None = 0.0
     for place, look in enumerate(history, start=1):
-        if look.at is None and next_s is None:
-            raise UserFileError(f"history, entry {place}: needs `at`, or a `for` in the entry before")
         begins_s = look.at if look.at is not None else next_s
+        if begins_s is None:
+            raise UserFileError(f"history, entry {place}: needs `at`, or a `for` in the entry before")
         if begins_s < at_s:
             raise UserFileError(f"history, entry {place}: begins before the one above it")
         at_s = begins_s
-        next_s = at_s + look.lasts if look.lasts is not None else None  # type: ignore[assignment]
+        next_s = at_s + look.lasts if look.lasts is not None else None
         yield _moment(look, at_s, normalise)
     if not history:
         yield Moment(0.0, Phase.pending)

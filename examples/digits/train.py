@@ -185,9 +185,11 @@ def misbehave(options: argparse.Namespace, net: Arrays, step: int, stop: Stop) -
 def train(options: argparse.Namespace, data: Data, checkpoints: Checkpoints, stop: Stop) -> int:
     """The loop from the last checkpoint (or the start) to the last step; returns the exit code."""
     found = checkpoints.last() if options.resume else None
+    if found and found[1] >= options.steps:
+        found = None  # that run is complete: the same command again is a new run, not an empty one
     net, done, loss = found or (fresh(options.seed), 0, math.nan)
     say(f"resuming from step {done}" if found else "starting at step 0")
-    if not options.resume:
+    if not found:
         checkpoints.clear()
     for step in range(done + 1, options.steps + 1):
         misbehave(options, net, step, stop)
@@ -232,7 +234,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--step-delay-s", type=float, default=0.0, help="pause after each step")
     parser.add_argument("--checkpoint-every", type=positive, default=50, help="steps between two checkpoints")
     parser.add_argument("--keep", type=positive, default=3, help="checkpoints that are kept")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint, if any")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of an unfinished run")
     parser.add_argument("--stall-at", type=int, metavar="STEP", help="get nowhere for a while at this step")
     parser.add_argument("--stall-s", type=float, default=10.0, help="how long a stall lasts")
     parser.add_argument("--nan-at", type=int, metavar="STEP", help="the loss is NaN from this step on")

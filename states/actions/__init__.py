@@ -16,10 +16,12 @@ from states.actions.answering import (
     take_answer_and_stop_twin,
     take_answer_and_watch,
 )
+from states.actions.change import Change, stay
 from states.actions.ending import (
     collect,
     collect_after_refusal,
     collect_again,
+    collect_and_stop,
     finish,
     note_final_log,
     restart,
@@ -45,15 +47,16 @@ from states.actions.looking import (
     suspect,
     withdraw_wait,
 )
-from states.actions.parts import Change, stay
 from states.actions.preflight import (
     ask_about_child,
+    ask_about_lost_child,
     ask_for_missing,
     begin_checks,
     begin_watching,
     note_check,
     note_child,
     note_lost_check,
+    note_lost_child,
     refuse,
     rerun_checks,
     run_smoke,
@@ -111,6 +114,7 @@ __all__ = [
     "ask_about_finish",
     "ask_about_fit",
     "ask_about_hold",
+    "ask_about_lost_child",
     "ask_about_name",
     "ask_about_network",
     "ask_about_refusal",
@@ -125,6 +129,7 @@ __all__ = [
     "collect",
     "collect_after_refusal",
     "collect_again",
+    "collect_and_stop",
     "delete",
     "end_unsubmitted",
     "finish",
@@ -140,6 +145,7 @@ __all__ = [
     "note_final_log",
     "note_look",
     "note_lost_check",
+    "note_lost_child",
     "note_progress",
     "note_reading",
     "note_requeue",

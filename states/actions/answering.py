@@ -5,15 +5,9 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 
 from __future__ import annotations
 
-from states.actions.parts import (
-    Change,
-    after,
-    answer_words,
-    close_by,
-    closed_words,
-    order_stop,
-    preflight_after,
-)
+from states.actions.asking import answer_words, close_by, closed_words
+from states.actions.change import Change, after
+from states.actions.parts import CHILD_ROWS, order_stop, preflight_after
 from states.effects import (
     RunCheck,
     StopJob,
@@ -59,7 +53,7 @@ def take_answer_and_check(job: Job, event: Answered | WakeDue) -> Change:
 def take_answer_and_respecify(job: Job, event: Answered | WakeDue) -> Change:
     """A refused submit gets a new value: the whole gate is passed again, and a new attempt is submitted."""
     closed, tells = close_by(job, event)
-    names = tuple(closed.checks)
+    names = tuple(name for name in closed.checks if name not in CHILD_ROWS)
     again = closed.but(checks={}, checks_open=names, checks_at=event.at, overridden=())
     return Change(again, (*tells, *(RunCheck(name=name) for name in names)), answer_words(job, event))
 

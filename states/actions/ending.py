@@ -5,29 +5,31 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from states import reports
+from states.actions.asking import withdraw_all
+from states.actions.change import Change, after, tell
 from states.actions.parts import (
-    Change,
-    after,
     another_attempt,
     collect_effects,
     end_run,
     lost_since_milestone,
     native_words,
     resubmit_elsewhere,
-    tell,
     verdict_words,
     with_look,
-    withdraw_all,
 )
 from states.events import (
     LogsRead,
+    LookedUp,
     Observed,
     OutputsCollected,
+    StopRequested,
     SubmitRejected,
     WakeDue,
 )
-from states.job import Job
+from states.job import Job, StopOrder
 from states.outcome import outcome_of
 
 
@@ -42,12 +44,23 @@ def collect(job: Job, event: Observed) -> Change:
     return Change(withdrawn, (*tells, *collect_effects(withdrawn)), native_words(seen))
 
 
-def collect_after_refusal(job: Job, event: SubmitRejected) -> Change:
-    """A restart was refused, but an earlier attempt ran: wrap up what there is."""
+def collect_after_refusal(job: Job, event: SubmitRejected | LookedUp) -> Change:
+    """A restart did not come about, but an earlier attempt ran: wrap up what there is."""
+    why = event.reason or "it was stopped before it was there"
+    return wrap_up_earlier(job, event.at, f"the restart did not come about: {why}")
+
+
+def collect_and_stop(job: Job, event: StopRequested) -> Change:
+    """The same because a person asked for a stop while the restart waited."""
+    order = StopOrder(by=event.by, reason=event.reason or "asked for", rule="A2", at=event.at)
+    return wrap_up_earlier(job.but(stop=order), event.at, "the restart was given up: a stop was asked for")
+
+
+def wrap_up_earlier(job: Job, at: datetime, why: str) -> Change:
     end = job.attempts[-2].seen if len(job.attempts) > 1 else None
-    noted = job.but(end=end, collect_at=after(event.at, job.policy.collect_retry_s), collect_tries=1)
-    noted = noted.with_note(f"the restart was refused: {event.reason}")
-    return Change(noted, collect_effects(noted), event.reason)
+    noted = job.but(end=end, collect_at=after(at, job.policy.collect_retry_s), collect_tries=1)
+    withdrawn, tells = withdraw_all(noted.with_note(why), at, why)
+    return Change(withdrawn, (*tells, *collect_effects(withdrawn)), why)
 
 
 def collect_again(job: Job, event: WakeDue) -> Change:

@@ -6,17 +6,14 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 from __future__ import annotations
 
 from states import reports
+from states.actions.asking import open_questions, withdraw_all
+from states.actions.change import Change, after, tell
 from states.actions.parts import (
-    Change,
-    after,
     ask_waiting,
     log_read,
     native_words,
-    open_questions,
-    tell,
     track_after_restart,
     with_look,
-    withdraw_all,
 )
 from states.effects import (
     AnyEffect,
@@ -26,8 +23,8 @@ from states.events import (
     ClusterUnreachable,
     Observed,
 )
-from states.guards import WAITS
-from states.job import Job, State
+from states.guards import twin_topic, twins_to_stop
+from states.job import TOPICS_MAX, Job, State
 from states.observation import Phase
 from states.timers import look_s
 
@@ -45,17 +42,16 @@ def suspect(job: Job, event: Observed) -> Change:
 
 
 def stop_the_younger(job: Job, event: Observed) -> Change:
-    """A double that has not started is stopped at once, and said aloud (DESIGN 4.4)."""
-    twins = [twin for twin in event.observation.twins if twin.ours and twin.phase in WAITS]
+    """A double that has not started is stopped at once, and said aloud the first time (DESIGN 4.4)."""
+    twins = twins_to_stop(job, event.observation)
     effects: list[AnyEffect] = [
         StopJob(name=t.name, cluster_job_id=t.cluster_job_id, twin=True) for t in twins
     ]
-    effects += [tell("twin", reports.twin_stopped(job, t.cluster_job_id), must_not_miss=True) for t in twins]
-    return Change(
-        with_look(job, event.observation),
-        tuple(effects),
-        f"twin {', '.join(t.cluster_job_id for t in twins)}",
-    )
+    new = [t for t in twins if twin_topic(t) not in job.asked_topics]
+    effects += [tell("twin", reports.twin_stopped(job, t.cluster_job_id), must_not_miss=True) for t in new]
+    topics = (*job.asked_topics, *map(twin_topic, twins))[-TOPICS_MAX:]
+    noted = with_look(job, event.observation).but(asked_topics=topics)
+    return Change(noted, tuple(effects), f"twin {', '.join(t.cluster_job_id for t in twins)}")
 
 
 def ask_about_twins(job: Job, event: Observed) -> Change:

@@ -5,15 +5,20 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any
 
 from states import reports
+from states.actions.asking import open_questions, withdraw_all
+from states.actions.change import (
+    Change,
+    after,
+    purpose_of,
+    tell,
+)
 from states.conditions import texts_to_look_for
 from states.effects import (
     AnyEffect,
-    Ask,
     Collect,
     Delegate,
     ReadLogs,
@@ -24,63 +29,35 @@ from states.effects import (
     StopJob,
     Submit,
     TellParent,
-    Withdraw,
 )
 from states.events import (
     Answered,
     Observed,
     WakeDue,
 )
-from states.guards import question_at, verdict_topic
-from states.job import QUESTIONS_MAX, TOPICS_MAX, Attempt, Check, Failure, Job, State, StopOrder
+from states.guards import verdict_topic
+from states.job import (
+    Attempt,
+    Check,
+    Collected,
+    Failure,
+    Job,
+    State,
+    StopOrder,
+)
 from states.naming import attempt_name, fingerprint
 from states.observation import SECOND_LOOK, Match, Observation, Phase
 from states.preflight import (
     build_request,
-    with_values,
 )
-from states.questions import Act, Choice, Question, Status, understand
-from states.reading import Quote, Track
+from states.questions import Act, Question
+from states.reading import Diagnosis, Quote, Track
 from states.spec import Request, Spec
 from states.timers import look_s, waiting_topic
 
 
-class Change(NamedTuple):
-    """What an action gives back. said: the evidence or reason in one line, for `wk why`."""
-
-    job: Job
-    effects: tuple[AnyEffect, ...] = ()
-    said: str = ""
-
-
-def stay(job: Job, event: object) -> Change:
-    """Nothing changes."""
-    return Change(job)
-
-
-def tell(stage: str, text: str, *, must_not_miss: bool = False) -> Report:
-    return Report(stage=stage, text=text, must_not_miss=must_not_miss)
-
-
-def after(at: datetime, seconds: float) -> datetime:
-    return at + timedelta(seconds=seconds)
-
-
-def purpose_of(job: Job) -> str:
-    return job.request.purpose or job.request.name or job.id.rsplit("-", 1)[0]
-
-
 def check_words(check: Check) -> str:
     return f"{check.name}: {check.level}" + (f" ({check.evidence})" if check.evidence else "")
-
-
-def check_facts(job: Job, check: Check) -> dict[str, str]:
-    why = check.evidence + (f" {check.mend}" if check.mend else "")
-    return {"name": job.id, "why": why, "check": check.name, **check.facts}
-
-
-def is_asked(job: Job, check: Check) -> bool:
-    return any(q.is_open and q.facts.get("check") == check.name for q in job.questions)
 
 
 def start_child(job: Job, purpose: str, request: Request) -> Change:
@@ -90,35 +67,6 @@ def start_child(job: Job, purpose: str, request: Request) -> Change:
     return Change(
         job.but(children={**job.children, child: purpose}), (effect,), f"{purpose} run {child} first"
     )
-
-
-def open_questions(
-    job: Job, at: datetime, asked: Iterable[tuple[str, str, dict[str, str], tuple[Quote, ...]]]
-) -> Change:
-    """Open questions of (kind, topic, facts, evidence), all in one message; a must-not-miss moment (E12)."""
-    questions = list(job.questions)
-    new: list[Question] = []
-    for kind, topic, facts, evidence in asked:
-        number = questions[-1].number + 1 if questions else 1
-        question = Question(
-            id=f"{job.id}/{number}",
-            number=number,
-            kind=kind,
-            topic=topic,
-            asked_at=at,
-            answer_by=at,
-            facts=facts,
-            evidence=evidence[:6],
-        )
-        limit_s = getattr(job.policy, question.template.deadline)
-        question = question.model_copy(update={"answer_by": after(at, limit_s)})
-        questions.append(question)
-        new.append(question)
-    changed = job.but(
-        questions=tuple(questions[-QUESTIONS_MAX:]),
-        asked_topics=(*job.asked_topics, *(q.topic for q in new))[-TOPICS_MAX:],
-    )
-    return Change(changed, (Ask(questions=tuple(new)),), "; ".join(q.facts.get("why", "") for q in new))
 
 
 def ask_waiting(job: Job, event: Observed, kind: str, topic: str) -> Change:
@@ -132,70 +80,8 @@ def ask_concern(job: Job, at: datetime, kind: str, why: str, evidence: tuple[Quo
     return open_questions(noted, at, [(kind, verdict_topic(job), {"name": job.id, "why": why}, evidence)])
 
 
-def answer_words(job: Job, event: Answered | WakeDue) -> str:
-    question = question_at(job, event)
-    if question is None:
-        return ""
-    if isinstance(event, WakeDue):
-        return f"no answer by {question.answer_by.isoformat()}: default {question.default.key}"
-    return f"{event.by or 'its owner'} answered {event.reply}"
-
-
-def closed_words(job: Job, number: int) -> str:
-    """What already happened to a question that is not open (G4)."""
-    question = next((q for q in job.questions if q.number == number), None)
-    if question is None:
-        return f"there is no question {number}"
-    chosen = f": {question.chosen}" if question.chosen else ""
-    why = f" ({question.closed_why})" if question.closed_why else ""
-    return f"question {number} was {question.status}{chosen}{why}"
-
-
-def close_by(job: Job, event: object) -> tuple[Job, tuple[AnyEffect, ...]]:
-    """Close the question that an answer or a deadline is about; an answered value goes into the spec (G6)."""
-    if not isinstance(event, (Answered, WakeDue)):
-        return job, ()
-    question = question_at(job, event)
-    if question is None:
-        return job, ()
-    if isinstance(event, WakeDue):
-        closed = question.model_copy(
-            update={"status": Status.defaulted, "chosen": question.default.key, "closed_at": event.at}
-        )
-        text = reports.defaulted(job, closed)
-        return with_question(job, closed), (tell("defaulted", text, must_not_miss=True),)
-    choice = understand(question, event.reply)
-    assert isinstance(choice, Choice)  # guarded by the_answer_is_not_valid
-    closed = question.model_copy(
-        update={
-            "status": Status.answered,
-            "chosen": choice.option.key,
-            "value": choice.value,
-            "by": event.by,
-            "closed_at": event.at,
-        }
-    )
-    changed = with_question(job, closed)
-    effects: tuple[AnyEffect, ...] = (tell("answered", reports.answered(changed, closed)),)
-    if choice.option.act is Act.set_value:
-        changed = changed.but(spec=with_values(changed.spec, {choice.option.value: choice.value}))
-        fact = Remember(what="fact", purpose=purpose_of(job), values={choice.option.value: choice.value})
-        effects = (*effects, fact)
-    return changed, effects
-
-
-def with_question(job: Job, closed: Question) -> Job:
-    return job.but(questions=tuple(closed if q.number == closed.number else q for q in job.questions))
-
-
-def withdraw_all(job: Job, at: datetime, why: str) -> tuple[Job, tuple[AnyEffect, ...]]:
-    """Close every open question, each with the reason (E9)."""
-    effects: list[AnyEffect] = []
-    for question in job.open_questions:
-        closed = question.model_copy(update={"status": Status.withdrawn, "closed_at": at, "closed_why": why})
-        job = with_question(job, closed)
-        effects.append(Withdraw(number=question.number, why=why))
-    return job, tuple(effects)
+CHILD_ROWS = frozenset({"smoke", "build"})
+"""Rows of the report that a run of its own answers, not a check."""
 
 
 def preflight_after(
@@ -208,18 +94,20 @@ def preflight_after(
     chosen = next((q for q in job.questions if q.number == question.number), question)
     act = chosen.option(chosen.chosen).act
     job = job.but(checks_at=event.at)
+    rows = {key: check for key, check in job.checks.items() if key not in CHILD_ROWS or key != name}
     if act is Act.build:
-        started = start_child(job.but(overridden=(*job.overridden, name)), "build", build_request(job))
+        wanted = job.but(checks=rows, overridden=(*job.overridden, question.kind))
+        started = start_child(wanted, "build", build_request(job))
         return started.job, (*tells, *started.effects)
     if act is Act.go_on:
         return job.but(overridden=(*job.overridden, name or question.kind.removesuffix("-failed"))), tells
-    if question.kind == "smoke-failed":
-        left = {key: check for key, check in job.checks.items() if key != "smoke"}
-        return job.but(checks=left), tells
-    again = tuple(dict.fromkeys((name, "image" if act is Act.set_value else name)))
-    again = tuple(key for key in again if key in job.checks)
-    checks = {key: check for key, check in job.checks.items() if key not in again}
-    changed = job.but(checks=checks, checks_open=(*job.checks_open, *again))
+    touched = (question.kind if name in CHILD_ROWS else name, chosen.option(chosen.chosen).value)
+    again = tuple(key for key in dict.fromkeys(touched) if key in rows)
+    changed = job.but(
+        checks={key: check for key, check in rows.items() if key not in again},
+        checks_open=tuple(dict.fromkeys((*job.checks_open, *again))),
+        overridden=tuple(key for key in job.overridden if key not in again),
+    )
     return changed, (*tells, *(RunCheck(name=key) for key in again))
 
 
@@ -243,7 +131,14 @@ def submit_effect(job: Job) -> Submit:
 def another_attempt(job: Job, at: datetime, spec: Spec, report: Report) -> Change:
     """A further attempt: a NEW name, a fresh look at a new log, open questions taken back."""
     withdrawn, tells = withdraw_all(job, at, "the run starts again")
-    fresh = withdrawn.but(track=track_after_restart(job), logs_at=None, end=None, verdict=None)
+    fresh = withdrawn.but(
+        track=track_after_restart(job),
+        logs_at=None,
+        end=None,
+        verdict=None,
+        diagnosis=Diagnosis(),
+        collected=Collected(),
+    )
     change = new_attempt(fresh, at, spec, said=report.text.splitlines()[0])
     return Change(change.job, (*tells, report, *change.effects), change.said)
 

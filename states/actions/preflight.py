@@ -5,14 +5,12 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 
 from __future__ import annotations
 
+from states.actions.asking import check_facts, is_asked, open_questions
+from states.actions.change import Change
 from states.actions.parts import (
-    Change,
-    check_facts,
     check_words,
     end_run,
-    is_asked,
     new_attempt,
-    open_questions,
     start_child,
 )
 from states.effects import (
@@ -26,6 +24,7 @@ from states.events import (
     EffectGivenUp,
     WakeDue,
 )
+from states.intake import take_in_child
 from states.job import Attempt, Check, Job, State
 from states.preflight import (
     refusals,
@@ -108,5 +107,23 @@ def rerun_checks(job: Job, event: WakeDue) -> Change:
 
 def note_lost_check(job: Job, event: EffectGivenUp) -> Change:
     """A check could not run at all: said so, never passed in silence."""
-    lost = {name: Check(name=name, level="could_not", evidence=event.reason) for name in job.checks_open}
-    return Change(job.but(checks={**job.checks, **lost}, checks_open=()), (), event.reason)
+    lost = Check(name=event.name, level="could_not", evidence=event.reason)
+    still_open = tuple(name for name in job.checks_open if name != event.name)
+    noted = job.but(checks={**job.checks, event.name: lost}, checks_open=still_open)
+    return Change(noted, (), event.reason)
+
+
+def note_lost_child(job: Job, event: EffectGivenUp) -> Change:
+    """The smoke or build run could not be delegated: it counts as failed, and is asked about in its turn."""
+    return Change(take_in_child(job, lost_child(job, event)), (), event.reason)
+
+
+def ask_about_lost_child(job: Job, event: EffectGivenUp) -> Change:
+    """The same while nothing else is open: asked now."""
+    failed = lost_child(job, event)
+    return ask_about_child(take_in_child(job, failed), failed)
+
+
+def lost_child(job: Job, event: EffectGivenUp) -> ChildFinished:
+    purpose = job.children[event.name]
+    return ChildFinished(at=event.at, child=event.name, purpose=purpose, ok=False, summary=event.reason)

@@ -6,16 +6,14 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 from __future__ import annotations
 
 from states import reports
+from states.actions.asking import withdraw_all
+from states.actions.change import Change, after, tell
 from states.actions.parts import (
-    Change,
-    after,
     ask_concern,
     evidence_of,
     log_read,
     order_stop,
-    tell,
     verdict_words,
-    withdraw_all,
 )
 from states.conditions import met_condition
 from states.effects import (

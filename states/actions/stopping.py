@@ -6,16 +6,9 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 from __future__ import annotations
 
 from states import reports
-from states.actions.parts import (
-    Change,
-    after,
-    close_by,
-    order_stop,
-    stop_effect,
-    tell,
-    with_look,
-    withdraw_all,
-)
+from states.actions.asking import close_by, withdraw_all
+from states.actions.change import Change, after, tell
+from states.actions.parts import order_stop, stop_effect, with_look
 from states.effects import (
     AnyEffect,
     DeleteJob,

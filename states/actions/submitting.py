@@ -6,20 +6,20 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 from __future__ import annotations
 
 from states import reports
-from states.actions.parts import (
+from states.actions.asking import close_by, open_questions, withdraw_all
+from states.actions.change import (
     Change,
     after,
-    close_by,
+    purpose_of,
+    tell,
+)
+from states.actions.parts import (
     end_run,
     oldest_of_ours,
-    open_questions,
-    purpose_of,
     stop_now,
     submit_effect,
     submit_reports,
-    tell,
     with_acceptance,
-    withdraw_all,
 )
 from states.effects import (
     FindByName,
@@ -35,12 +35,14 @@ from states.events import (
     WakeDue,
 )
 from states.job import Job, State
+from states.timers import look_up_pause_s
 
 
 def note_accepted(job: Job, event: Submitted) -> Change:
     """Report what was submitted and record the config that was used (C14, C15)."""
     accepted = with_acceptance(job, event.at, event.cluster_job_id).with_note(event.note)
-    return Change(accepted, submit_reports(accepted, event.at), f"id {event.cluster_job_id}")
+    withdrawn, tells = withdraw_all(accepted, event.at, "the cluster accepted the job")
+    return Change(withdrawn, (*tells, *submit_reports(withdrawn, event.at)), f"id {event.cluster_job_id}")
 
 
 def note_accepted_and_stop(job: Job, event: Submitted) -> Change:
@@ -96,7 +98,9 @@ def end_unsubmitted(
 
 def seek(job: Job, event: SubmitUnclear) -> Change:
     """The answer was lost: look by name after a pause, never send blindly (DESIGN 4.2)."""
-    changed = job.but_attempt(unclear_since=event.at, look_up_at=after(event.at, job.policy.look_up_s))
+    changed = job.but_attempt(
+        unclear_since=event.at, look_up_at=after(event.at, job.policy.look_up_s), resend_at=None
+    )
     report = tell("submit-unclear", reports.submit_unclear(changed, event.reason))
     return Change(changed, (report,), event.reason)
 
@@ -125,9 +129,9 @@ def adopt_and_stop(job: Job, event: LookedUp) -> Change:
 
 
 def keep_seeking(job: Job, event: LookedUp) -> Change:
-    """Not there yet, or not to be asked: look again later."""
+    """Not there yet, or not to be asked: look again, ever more rarely."""
     said = event.reason if not event.reachable else "not there yet"
-    return Change(job.but_attempt(look_up_at=after(event.at, job.policy.look_up_s)), (), said)
+    return Change(job.but_attempt(look_up_at=after(event.at, look_up_pause_s(job, event.at))), (), said)
 
 
 def ask_about_submit(job: Job, event: LookedUp) -> Change:

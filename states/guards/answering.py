@@ -55,6 +55,11 @@ def others_are_open(job: Job, event: Answered | WakeDue) -> bool:
     return len(job.open_questions) > 1
 
 
+def others_are_open_before_the_submit(job: Job, event: Answered | WakeDue) -> bool:
+    """What this answer touches is checked or built at once, while the others stand (G3)."""
+    return others_are_open(job, event) and job.doing is State.preflight
+
+
 def preflight_goes_on(job: Job, event: Answered | WakeDue) -> bool:
     return job.resume_to is State.preflight
 

@@ -82,4 +82,9 @@ def the_name_is_spelled_out(job: Job, event: DeleteRequested) -> bool:
 
 
 def a_check_was_given_up(job: Job, event: EffectGivenUp) -> bool:
-    return event.effect == "run_check"
+    return event.effect == "run_check" and event.name in job.checks_open
+
+
+def a_child_was_given_up(job: Job, event: EffectGivenUp) -> bool:
+    """A smoke or preparation run that could not even be delegated, and is waited for."""
+    return event.effect == "delegate" and ":" not in job.children.get(event.name, ":")

@@ -13,6 +13,7 @@ from states.events import (
 from states.guards.parts import (
     WAITS,
     not_asked,
+    twins_to_stop,
     waits_for,
 )
 from states.job import Job, State
@@ -27,8 +28,8 @@ def nothing_is_watched(job: Job, event: object) -> bool:
 
 
 def a_twin_has_not_started(job: Job, event: Observed) -> bool:
-    """A double that waits is stopped without asking; not in somebody else's job (A10)."""
-    return not job.is_takeover and any(twin.ours and twin.phase in WAITS for twin in event.observation.twins)
+    """A double that waits is stopped without asking, a few times; not in somebody else's job (A10)."""
+    return bool(twins_to_stop(job, event.observation))
 
 
 def a_twin_runs_too(job: Job, event: Observed) -> bool:

@@ -10,7 +10,7 @@ from states.events import (
     WakeDue,
 )
 from states.job import Job
-from states.observation import Observation, Phase, Waiting
+from states.observation import Match, Observation, Phase, Waiting
 from states.questions import Question
 from states.timers import waiting_topic
 
@@ -27,6 +27,20 @@ def not_asked(job: Job, topic: str, seen: Observation) -> bool:
     before = job.attempt.seen
     lasted = before is not None and before.reason == seen.reason and before.phase is seen.phase
     return lasted and waiting_topic(job, f"{topic}:{seen.reason}") not in job.asked_topics
+
+
+TWIN_STOPS_MAX = 3
+"""Stops of one waiting double. One that outlives them is asked about when it runs; it must not hide the rest."""
+
+
+def twin_topic(twin: Match) -> str:
+    return f"twin:{twin.cluster_job_id}"
+
+
+def twins_to_stop(job: Job, seen: Observation) -> tuple[Match, ...]:
+    """Doubles that wait, are ours, and were not told to stop too often already (I1)."""
+    waiting = (twin for twin in seen.twins if twin.ours and twin.phase in WAITS and not job.is_takeover)
+    return tuple(twin for twin in waiting if job.asked_topics.count(twin_topic(twin)) < TWIN_STOPS_MAX)
 
 
 def concern_of(job: Job) -> str:

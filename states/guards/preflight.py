@@ -9,7 +9,7 @@ from states.events import (
     CheckFinished,
     ChildFinished,
 )
-from states.job import Job
+from states.job import Job, State
 from states.preflight import is_settled, needs_smoke, refusals, unanswered
 
 
@@ -44,6 +44,12 @@ def all_is_settled(job: Job, event: object) -> bool:
     return is_settled(job)
 
 
+def preflight_is_under_way(job: Job, event: object) -> bool:
+    """Blocked in preflight: what comes back meanwhile is kept, and judged once all that is open is answered (G3)."""
+    return job.doing is State.preflight
+
+
 def the_child_failed(job: Job, event: ChildFinished) -> bool:
-    """A smoke or build run failed: the real submit is not spent on it (D4)."""
-    return not event.ok
+    """A smoke or build run of ours failed: the real submit is not spent on it (D4); asked once per run."""
+    ours = job.children.get(event.child, "").endswith(":failed")
+    return ours and f"child:{event.child}" not in job.asked_topics

@@ -81,6 +81,11 @@ def a_report_is_due(job: Job, event: LogsRead) -> bool:
     return since is None or (event.at - since).total_seconds() >= job.policy.report_s
 
 
+def it_is_still_unsettled(job: Job, event: Interpreted) -> bool:
+    """What the model was asked about stands; a reading that comes after it was settled or asked is a note (G5)."""
+    return job.verdict is not None and not job.verdict.settled and topic_is_new(job)
+
+
 def the_reading_says_calm(job: Job, event: Interpreted) -> bool:
     """Valid, and it names a slow phase or progress: the job goes on, no question (DESIGN 6)."""
     return (

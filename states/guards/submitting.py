@@ -10,6 +10,7 @@ from states.events import (
     LogsRead,
     LookedUp,
     Observed,
+    StopRequested,
     SubmitRejected,
     Submitted,
     SubmitUnclear,
@@ -22,6 +23,12 @@ def is_about_another_attempt(
     job: Job, event: Submitted | SubmitRejected | SubmitUnclear | LookedUp | Observed | LogsRead | Interpreted
 ) -> bool:
     return not job.attempts or event.name != job.attempt.name
+
+
+def is_no_answer_to_this_submit(job: Job, event: SubmitRejected) -> bool:
+    """Of another attempt, or of a call whose answer is known or sought by name: a "no" proves nothing then."""
+    attempt = job.attempt
+    return event.name != attempt.name or attempt.unclear_since is not None or attempt.resend_at is not None
 
 
 def a_stop_was_asked(job: Job, event: object) -> bool:
@@ -40,13 +47,22 @@ def a_person_can_mend_it(job: Job, event: SubmitRejected) -> bool:
     return job.stop is None
 
 
-def an_earlier_attempt_ran(job: Job, event: SubmitRejected) -> bool:
+def an_earlier_attempt_ran(job: Job, event: SubmitRejected | LookedUp | StopRequested) -> bool:
     """A restart was refused: there is a run to wrap up, so this is no longer "not submitted"."""
     return any(attempt.accepted_at is not None for attempt in job.attempts[:-1])
 
 
-def is_not_sought(job: Job, event: LookedUp) -> bool:
-    """A look-up of another attempt, or of one whose answer is known."""
+def a_refused_submit_waits(job: Job, event: object) -> bool:
+    """The cluster said no for now, so no job exists; the same name would be sent again later."""
+    return job.attempt.resend_at is not None
+
+
+def a_refused_restart_waits(job: Job, event: StopRequested) -> bool:
+    return a_refused_submit_waits(job, event) and an_earlier_attempt_ran(job, event)
+
+
+def is_not_sought(job: Job, event: LookedUp | Submitted) -> bool:
+    """Word of another attempt, or of one whose answer is known."""
     return is_about_another_attempt(job, event) or job.attempt.unclear_since is None
 
 
@@ -59,8 +75,8 @@ def one_of_ours_is_there(job: Job, event: LookedUp) -> bool:
 
 
 def the_name_is_taken(job: Job, event: LookedUp) -> bool:
-    """A job of that name is there and it is not ours: nothing is adopted, nothing is sent."""
-    return event.reachable and bool(event.matches)
+    """A job of that name is there and it is not ours: nothing is adopted, nothing is sent; asked once (G5)."""
+    return event.reachable and bool(event.matches) and f"taken:{job.attempt.name}" not in job.asked_topics
 
 
 def is_settled_as_absent(job: Job, event: LookedUp) -> bool:
@@ -70,6 +86,11 @@ def is_settled_as_absent(job: Job, event: LookedUp) -> bool:
         return False
     wait_s = job.capabilities.submit_timeout_s + max(job.policy.settle_s, job.capabilities.visible_within_s)
     return (event.at - since).total_seconds() >= wait_s
+
+
+def absent_and_stopped_after_a_run(job: Job, event: LookedUp) -> bool:
+    """There is a run to wrap up, so this is not "not submitted"."""
+    return absent_and_a_stop_was_asked(job, event) and an_earlier_attempt_ran(job, event)
 
 
 def absent_and_a_stop_was_asked(job: Job, event: LookedUp) -> bool:
@@ -84,7 +105,8 @@ def was_sought_for_too_long(job: Job, event: LookedUp) -> bool:
     since = job.attempt.unclear_since
     too_long = since is not None and (event.at - since).total_seconds() >= job.policy.look_up_s_max
     sends_spent = is_settled_as_absent(job, event) and job.attempt.sends >= job.policy.submit_sends_max
-    return (too_long or sends_spent) and f"unsettled:{job.attempt.name}" not in job.asked_topics
+    asked = {f"unsettled:{job.attempt.name}", f"taken:{job.attempt.name}"} & set(job.asked_topics)
+    return (too_long or sends_spent) and not asked
 
 
 def a_look_up_is_due(job: Job, event: WakeDue) -> bool:

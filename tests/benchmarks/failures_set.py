@@ -73,8 +73,14 @@ def main(arguments: list[str]) -> int:
     for one in scores:
         if not (one.exact and (one.evidence or one.case["cause"] == "none")):
             quotes = [f"{quote.line}: {quote.text[:110]}" for quote in one.said.evidence]
-            print(f"\n{one.name}: expected {one.case['cause']} {one.case.get('also')}, root {one.case['root_line']!r}")
-            print(f"  said {one.said.cause} also {list(one.said.also)} fatal={one.said.fatal}", *quotes, sep="\n    ")
+            print(
+                f"\n{one.name}: expected {one.case['cause']} {one.case.get('also')}, root {one.case['root_line']!r}"
+            )
+            print(
+                f"  said {one.said.cause} also {list(one.said.also)} fatal={one.said.fatal}",
+                *quotes,
+                sep="\n    ",
+            )
     return 0
 
 

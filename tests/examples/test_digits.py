@@ -82,6 +82,12 @@ def test_a_crashed_run_resumes_at_its_last_checkpoint_and_ends_with_the_same_mod
             np.testing.assert_array_equal(model[name], expected[name])
 
 
+def test_a_complete_run_is_not_resumed_but_run_anew(tmp_path: Path) -> None:
+    first, second = run(tmp_path, "--resume"), run(tmp_path, "--resume")
+    assert second.returncode == 0
+    assert milestones(second.stdout) == milestones(first.stdout)
+
+
 def test_a_diverged_run_stays_nan_and_a_stopped_one_leaves_a_checkpoint(tmp_path: Path) -> None:
     flags = ("--nan-at", "15", "--step-delay-s", "0.02")
     with subprocess.Popen(command(tmp_path, *flags), stdout=subprocess.PIPE, text=True) as training:

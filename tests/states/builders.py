@@ -31,7 +31,12 @@ def after(seconds: float) -> datetime:
 
 
 def request(**changes: Any) -> Request:
-    values: dict[str, Any] = {"command": ("python", "train.py"), "name": "digits", "gpu": 1, "image": "reg/a:1"}
+    values: dict[str, Any] = {
+        "command": ("python", "train.py"),
+        "name": "digits",
+        "gpu": 1,
+        "image": "reg/a:1",
+    }
     return Request(**{**values, **changes})
 
 
@@ -187,7 +192,9 @@ STEP = Counter(name="step", value=400.0, total=1000.0, unit="step", line=99)
 def moving(value: float = 400.0) -> Digest:
     """Steps that come."""
     main = STEP.model_copy(update={"value": value})
-    return Digest(progress=Progress(main=main, counters=(main,)), fresh=True, lines_read=100, fingerprint=f"{value}")
+    return Digest(
+        progress=Progress(main=main, counters=(main,)), fresh=True, lines_read=100, fingerprint=f"{value}"
+    )
 
 
 def nan_for(steps: int) -> Digest:
@@ -207,7 +214,9 @@ def trouble(cause: str, *, fatal: bool = False, repeats: int = 0) -> Digest:
 def puzzling() -> Digest:
     """Only the consequences are in sight: neither the rules nor this piece settle it."""
     quote = Quote(line=98, text="peer closed the connection")
-    sign = Sign(entry="peer", cause="comm.error", role="cascade", owner="infra", retryable=True, evidence=quote)
+    sign = Sign(
+        entry="peer", cause="comm.error", role="cascade", owner="infra", retryable=True, evidence=quote
+    )
     return Digest(diagnosis=Diagnosis(signs=(sign,)), fresh=True, lines_read=100, fingerprint="odd")
 
 

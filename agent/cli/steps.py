@@ -1,0 +1,264 @@
+"""The single steps on a cluster: `submit`, `check`, `capacity`, `list`, `get`, `logs`, `events`, `stop`, `delete`.
+
+Each makes exactly the calls it needs and leaves no record and no timer (A1, A2, A3). Where the name is a run of ours,
+a step is about its present attempt, and a stop or a delete goes through the run's own machine.
+
+Never: a delete whose name was not spelled out (A7).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.cli.acting import carried_on
+from agent.cli.completion import complete_run
+from agent.cli.output import ClusterName, Exit, Fault, JsonFlag, emit, opened, say, show, table
+from agent.cli.requests import request_of, takes_a_request
+
+if TYPE_CHECKING:
+    from agent.app import App
+    from states.job import Job
+
+PANEL = "Single steps"
+JobName = Annotated[
+    str, typer.Argument(help="A run of yours, or any job's name or id.", autocompletion=complete_run)
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(rich_help_panel=PANEL)(submit)
+    app.command(rich_help_panel=PANEL)(check)
+    app.command(rich_help_panel=PANEL)(capacity)
+    app.command("list", rich_help_panel=PANEL)(list_jobs)
+    app.command(rich_help_panel=PANEL)(get)
+    app.command(rich_help_panel=PANEL)(logs)
+    app.command(rich_help_panel=PANEL)(events)
+    app.command(rich_help_panel=PANEL)(stop)
+    app.command(rich_help_panel=PANEL)(delete)
+
+
+@takes_a_request
+def submit(ctx: typer.Context, json_wanted: JsonFlag = False, **_: Any) -> None:
+    """Submit once and return; nobody watches.
+
+    Nothing is recorded and no timer is set: `wk run` takes the whole run.
+    """
+    app = opened()
+    request = request_of(ctx, app)
+    sent = app.service.submit_once(request, workspace=request.workspace or "")
+    show(
+        json_wanted,
+        sent._asdict(),
+        f"Submitted to {sent.cluster}: {sent.name} (cluster job {sent.cluster_job_id}).",
+        sent.note,
+        f"Nobody watches it. One look: wk check {sent.cluster_job_id}   To its end: wk watch {sent.cluster_job_id}",
+    )
+
+
+def check(
+    job: JobName,
+    cluster: ClusterName = "",
+    lines: Annotated[int, typer.Option("--lines", "-n", help="Of its log.", min=1)] = 200,
+    json_wanted: JsonFlag = False,
+) -> None:
+    """Look once at a job and judge how it does."""
+    from agent.glance import glance
+    from agent.readfile import result
+    from states.policy import Policy
+    from states.reading import Track
+
+    app = opened()
+    where, ref = app.service.resolve(job, cluster)
+    ours = _run(app, job)
+    at = app.clock.now()
+    seen = glance(
+        where,
+        ref,
+        at=at,
+        lines=lines,
+        redact=app.redactor.text,
+        policy=ours.policy if ours else Policy(),
+        before=ours.track if ours else Track(),
+    )
+    judged = result(seen.looked) if seen.looked is not None else None
+    observation = seen.observation.model_dump(mode="json")
+    if json_wanted:
+        emit({"job": job, "run": ours.id if ours else None, "observation": observation, "judged": judged})
+        return
+    say(*_checked_words(job, seen, judged))
+
+
+def _checked_words(name: str, seen: Any, judged: dict[str, Any] | None) -> list[str]:
+    from states.wording import number, plain
+
+    shown = seen.observation
+    words = ", ".join(filter(None, (plain(shown.native, 80), plain(shown.reason))))
+    lines = [f"{name}: {shown.phase.value}" + (f" on {plain(shown.node, 80)}" if shown.node else "")]
+    lines.append(f"the cluster's words: {words}" if words else "")
+    if judged is None:
+        return [*lines, f"log: {seen.log_said}"]
+    progress = judged["progress"]
+    if progress["step"] is not None:
+        total = f"/{progress['total']}" if progress["total"] is not None else ""
+        loss = f", loss {number(float(progress['loss']))}" if progress["loss"] is not None else ""
+        lines.append(f"progress: {progress['unit'] or 'step'} {progress['step']}{total}{loss}")
+    because = f" ({', '.join(judged['because'])})" if judged["because"] else ""
+    lines.append(f"judged: {judged['verdict']}: {plain(judged['summary'])}{because}")
+    if judged["cause"] != "none":
+        lines.append(f"cause: {judged['cause']} ({judged['owner']})")
+        lines += [f"  log line {quote['line']} | {plain(quote['text'])}" for quote in judged["evidence"][:4]]
+    lines.append(f"advice: {plain(judged['advice'])}" if judged["advice"] else "")
+    return lines
+
+
+def capacity(
+    group: Annotated[str, typer.Argument(help="A group, if not your own.", show_default=False)] = "",
+    cluster: ClusterName = "",
+    json_wanted: JsonFlag = False,
+) -> None:
+    """Show what is free now."""
+    app = opened()
+    where = app.service.cluster(cluster)
+    free = where.capacity(group or None)
+    if json_wanted:
+        emit({"cluster": where.name, **free.model_dump(mode="json")})
+        return
+    rows = [
+        ["GPUs", free.free_gpu, free.total_gpu],
+        ["CPU cores", free.free_cpu, free.total_cpu],
+        ["memory MiB", free.free_memory_mib, free.total_memory_mib],
+    ]
+    cells = [[what, *("?" if n is None else f"{n:g}" for n in figures)] for what, *figures in rows]
+    say(f"{where.name}" + (f", group {free.group}" if free.group else ""))
+    say(*table(["", "FREE", "TOTAL"], cells, right=(1, 2)))
+    say(f"largest block on one node: {free.block_gpu} GPUs" if free.block_gpu else "")
+    say(f"queued: {free.queued}" if free.queued is not None else "")
+
+
+def list_jobs(
+    everyone: Annotated[bool, typer.Option("--everyone", help="Not only your own.")] = False,
+    cluster: ClusterName = "",
+    json_wanted: JsonFlag = False,
+) -> None:
+    """List the jobs that are on the cluster."""
+    app = opened()
+    found = app.service.cluster(cluster).list(everyone=everyone)
+    if json_wanted:
+        emit([line.model_dump(mode="json") for line in found])
+        return
+    if not found:
+        say("The cluster has no job of yours.")
+        return
+    cells = [[j.cluster_job_id, j.name, j.observation.phase.value, j.observation.native[:60]] for j in found]
+    say(*table(["ID", "NAME", "PHASE", "THE CLUSTER'S WORDS"], cells))
+
+
+def get(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) -> None:
+    """Show one job as the cluster tells it."""
+    app = opened()
+    seen = app.service.observe(job, cluster)
+    data = seen.model_dump(mode="json", exclude_defaults=True) | {"phase": seen.phase.value}
+    show(json_wanted, data, f"{job}: {seen.phase.value}", *(f"{k}: {v}" for k, v in data.items() if k != "phase"))
+
+
+def logs(
+    job: JobName,
+    lines: Annotated[int, typer.Option("--lines", "-n", help="At most so many.", min=1)] = 200,
+    head: Annotated[bool, typer.Option("--head", help="The beginning, not the end.")] = False,
+    cursor: Annotated[
+        str, typer.Option(help="Read on from where an earlier --json answer ended.", show_default=False)
+    ] = "",
+    cluster: ClusterName = "",
+    json_wanted: JsonFlag = False,
+) -> None:
+    """Show the end of a job's log."""
+    app = opened()
+    where, ref = app.service.resolve(job, cluster)
+    piece = where.logs(ref, lines=lines, cursor=cursor, head=head)
+    text = app.redactor.text(piece.text)
+    if json_wanted:
+        emit(piece.model_dump(mode="json") | {"text": text})
+    elif not piece.ready:
+        say(f"{job} has no log yet.")
+    else:
+        say(text.removesuffix("\n"), as_it_is=True)
+
+
+def events(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) -> None:
+    """Show the cluster's events about a job, oldest first."""
+    app = opened()
+    where, ref = app.service.resolve(job, cluster)
+    found = where.events(ref)
+    if json_wanted:
+        emit([event.model_dump(mode="json") for event in found])
+        return
+    for event in found:
+        times = f" (x{event.count})" if event.count > 1 else ""
+        when = event.at.isoformat(timespec="seconds") if event.at else "?"
+        say(app.redactor.text(f"{when}  {event.kind}{times}  {event.message}".replace("\n", " ")))
+    if not found:
+        say("The cluster tells no events.")
+
+
+def stop(
+    job: JobName,
+    reason: Annotated[str, typer.Option(help="Said in the reports.", show_default=False)] = "",
+    cluster: ClusterName = "",
+    json_wanted: JsonFlag = False,
+) -> None:
+    """Halt a job. Its record stays."""
+    app = opened()
+    if _run(app, job) is not None:
+        applied = app.service.stop(job, reason=reason)
+        carried_on(app, applied.job.id)
+        now = app.store.load(applied.job.id)
+        show(
+            json_wanted,
+            {"run": now.id, "state": str(now.state)},
+            f"{now.id}: {str(now.state).replace('_', ' ')}. Its record stays; the end is reported: wk follow {now.id}",
+        )
+        return
+    where, ref = app.service.resolve(job, cluster)
+    where.stop(ref)
+    show(json_wanted, {"job": job, "asked": "stop"}, f"{where.name} was asked to stop {job}. Its record stays.")
+
+
+def delete(
+    job: JobName,
+    name: Annotated[
+        str, typer.Option("--name", help="The same name once more, spelled out.", show_default=False)
+    ] = "",
+    cluster: ClusterName = "",
+    json_wanted: JsonFlag = False,
+) -> None:
+    """Remove the record of a job that has ended.
+
+    Its name must be spelled out once more: --name.
+    """
+    app = opened()
+    ours = _run(app, job)
+    spelled = ours.id if ours else job
+    if name not in ({ours.id, *(a.name for a in ours.attempts)} if ours else {job}):
+        said = f"{name!r} is not its name" if name else "a record is removed only when its name is spelled out"
+        raise Fault(Exit.refused, f"{said}: wk delete {job} --name {spelled}")
+    if ours:
+        applied = app.service.delete(job, name=name)
+        carried_on(app, applied.job.id)
+        show(json_wanted, {"run": ours.id, "asked": "delete"}, f"The cluster's record of {ours.id} is being removed.")
+        return
+    where, ref = app.service.resolve(job, cluster)
+    where.delete(ref)
+    show(json_wanted, {"job": job, "asked": "delete"}, f"{where.name} removed its record of {job}.")
+
+
+def _run(app: App, text: str) -> Job | None:
+    """The run of ours that is meant, if it is one."""
+    from agent.store import Unknown
+
+    try:
+        return app.service.job(text)
+    except Unknown:
+        return None

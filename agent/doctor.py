@@ -1,0 +1,162 @@
+"""What this installation needs to do its work, looked at one by one; each finding says how it is mended.
+
+Settings, folders, database, clusters, keys by name, resident agent, versions. A look creates nothing but what every
+command creates, and asks each cluster one question (its capacity).
+
+Never: a value of a key; a finding without a way out.
+"""
+
+from __future__ import annotations
+
+import platform
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from agent.clusters.base import ClusterError
+from agent.paths import config_dir
+from agent.secrets import SecretsError, advice
+
+if TYPE_CHECKING:
+    from agent.app import App
+
+PACKAGES = ("transitions", "apscheduler", "pydantic", "sqlmodel", "sqlalchemy", "anthropic", "typer", "rich")
+PYTHON_MIN = (3, 11)
+
+Level = Literal["ok", "warn", "fail"]
+
+
+class Finding(NamedTuple):
+    """One row. mend: what to do, empty when it is fine."""
+
+    name: str
+    level: Level
+    said: str
+    mend: str = ""
+
+
+def examine(app: App) -> list[Finding]:
+    """Every finding, in a fixed order. A look that breaks is a finding itself."""
+    looks: tuple[Callable[[App], Iterator[Finding]], ...] = (
+        _program,
+        _settings,
+        _folders,
+        _database,
+        _clusters,
+        _keys,
+        _watching,
+    )
+    return [finding for look in looks for finding in _guarded(look, app)]
+
+
+def _guarded(look: Callable[[App], Iterator[Finding]], app: App) -> Iterator[Finding]:
+    try:
+        yield from look(app)
+    except Exception as error:
+        name = look.__name__.strip("_")
+        yield Finding(name, "fail", f"{type(error).__name__}: {error}", "Mend what it names, then look again.")
+
+
+def _program(app: App) -> Iterator[Finding]:
+    here = platform.python_version()
+    old = sys.version_info[:2] < PYTHON_MIN
+    yield Finding("python", "fail" if old else "ok", here, "Use Python 3.11 or newer." if old else "")
+    lacking = [name for name in PACKAGES if not _version(name)]
+    told = ", ".join(f"{name} {_version(name)}" for name in PACKAGES if _version(name))
+    if lacking:
+        yield Finding("packages", "fail", f"missing: {', '.join(lacking)}", "Install watchkeeper anew.")
+    yield Finding("versions", "ok", f"watchkeeper {_version('watchkeeper') or 'from a checkout'}, {told}")
+
+
+def _settings(app: App) -> Iterator[Finding]:
+    file = config_dir(app.env) / "config.yaml"
+    yield Finding("settings", "ok", f"{file}" if file.exists() else f"built-in ones ({file} is not there)")
+
+
+def _folders(app: App) -> Iterator[Finding]:
+    for name, folder in (("state folder", app.state_dir), ("config folder", config_dir(app.env))):
+        if not folder.exists():
+            yield Finding(name, "ok", f"{folder} (made when it is needed)")
+            continue
+        open_to_others = stat.S_IMODE(folder.stat().st_mode) & 0o077
+        said = f"{folder} can be read by others" if open_to_others else f"{folder}"
+        mend = f"chmod 700 {folder}" if open_to_others else ""
+        yield Finding(name, "warn" if open_to_others else "ok", said, mend)
+
+
+def _database(app: App) -> Iterator[Finding]:
+    url = app.redactor.text(app.settings.database_url)
+    live = len(app.store.live_ids())
+    yield Finding("database", "ok", f"{url} opens; live runs: {live}")
+    path = app.settings.database_url.removeprefix("sqlite:///")
+    if path != app.settings.database_url and not Path(path).is_absolute():
+        yield Finding(
+            "database", "warn", f"{path} is relative to where a command is called", "Give an absolute path."
+        )
+
+
+def _clusters(app: App) -> Iterator[Finding]:
+    default = app.settings.cluster
+    if default not in app.clusters:
+        known = ", ".join(sorted(app.clusters))
+        yield Finding("cluster", "fail", f"the default {default!r} is not configured", f"Set cluster: to {known}")
+    for name in app.clusters:
+        told = f"cluster {name}" + (" (default)" if name == default else "")
+        try:
+            free = app.clusters[name].capacity()
+        except ClusterError as error:
+            said = app.redactor.text(str(error))
+            yield Finding(told, "fail" if name == default else "warn", said, "Mend it, then `wk capacity`.")
+            continue
+        except Exception as error:
+            yield Finding(told, "fail", str(error), f"Check clusters.{name} in config.yaml.")
+            continue
+        figures = (("GPUs", free.free_gpu), ("CPU cores", free.free_cpu))
+        words = ", ".join(f"{count:g} {what} free" for what, count in figures if count is not None)
+        yield Finding(told, "ok", words or "answers")
+
+
+def _keys(app: App) -> Iterator[Finding]:
+    wanted = {name for cluster in app.clusters for name in _needs(app, cluster)}
+    for name in sorted(wanted | {"ANTHROPIC_API_KEY"}):
+        try:
+            source = app.secrets.source(name)
+        except SecretsError as error:
+            yield Finding("keys", "fail", str(error), "Do what it says, then look again.")
+            return
+        if source:
+            yield Finding(f"key {name}", "ok", f"set ({source})")
+        elif name in wanted:
+            yield Finding(f"key {name}", "warn", "not set; nothing is submitted where it is needed", advice(name))
+        else:
+            yield Finding(f"key {name}", "ok", "not set; logs are read by the rules alone")
+
+
+def _needs(app: App, cluster: str) -> tuple[str, ...]:
+    try:
+        return app.clusters[cluster].capabilities.needs_credentials
+    except Exception:  # its own row says what is wrong with it
+        return ()
+
+
+def _watching(app: App) -> Iterator[Finding]:
+    present = app.resident.holder()
+    live = len(app.store.live_ids())
+    if present is not None:
+        yield Finding("resident agent", "ok", f"process {present.pid}, since {present.started_at}")
+    elif app.watchers.anyone():
+        yield Finding("resident agent", "ok", "none; a followed run carries all of them meanwhile")
+    elif live:
+        yield Finding("resident agent", "fail", f"none, and {live} live runs are not watched", "wk serve")
+    else:
+        yield Finding("resident agent", "ok", "none, and nothing is live")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,184 @@
+"""What holds after every instant of every story, whatever it is about (RULES I, RELIABILITY 5).
+
+One job per run and no twin unnoticed; what ended stays ended; whatever lives has a timer; a question has a default
+and closes once; no delete unasked and no stop without a reason that is allowed; the journal has no gap and folds
+to the snapshot; no key's value stands in anything stored.
+
+Never: an exception for one story.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from agent.scenarios.world import World
+from states.events import parse_event
+from states.job import WATCHED, Job, State
+from states.questions import Question, Status
+from states.replay import Asked, Divergence, advance, apart, divergence, origin
+
+OWN_STOPS = frozenset({"E5", "E6", "E7", "E8"})
+ASKED_STOPS = frozenset({"A2", "G2"})
+OVERDUE = timedelta(seconds=400)
+"""How long an open question may outlive its deadline: a lease or a wave's claim of a dead process, and a bit."""
+
+
+class Invariants:
+    """The guard of one playing. broken: one line for each rule that did not hold, each told once."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.broken: list[str] = []
+        self._folded: dict[str, Job] = {}
+        self._ended: dict[str, State] = {}
+        self._closed: dict[str, Status] = {}
+        self._twin_since: dict[str, datetime] = {}
+
+    def check(self) -> None:
+        """Look at every run that took an event. Called after each instant, when nothing is due."""
+        touched, self.world.touched = self.world.touched, {}
+        if sum(one.spec is not None for one in self.world.cluster.jobs) > len(self.world.seen):
+            touched = dict(self.world.seen)
+        for job_id in touched:
+            self._look(job_id)
+
+    def close(self) -> None:
+        """The last look: at every run, and at everything that is stored."""
+        for job_id in self.world.seen:
+            self._look(job_id)
+        if self.world.secret_values():
+            for fault in self._leaks():
+                self._say(fault)
+
+    def _look(self, job_id: str) -> None:
+        job = self.world.store.load(job_id)
+        before = self._folded.get(job_id)
+        for fault in self._of(job, changed=before is None or before.seq != job.seq):
+            self._say(f"{job_id}: {fault}")
+
+    def _of(self, job: Job, *, changed: bool) -> Iterator[str]:
+        yield from self._twins(job)
+        if job.is_terminal:
+            if job.id in self._ended and not changed:
+                return
+            if self._ended.setdefault(job.id, job.state) is not job.state:
+                yield f"I1: it was {self._ended[job.id]} and is {job.state} now"
+        elif job.wake_at is None:
+            yield f"E4: it is {job.state} and has no timer"
+        yield from self._questions(job)
+        if changed:
+            yield from self._journal(job)
+            yield from self._calls(job)
+
+    def _say(self, fault: str) -> None:
+        if fault not in self.broken:
+            at = self.world.offset(self.world.clock.now())
+            self.broken.append(fault if any(fault in told for told in self.broken) else f"{fault} (at {at:g} s)")
+
+    # --- one by one --------------------------------------------------------------------------------------------
+
+    def _twins(self, job: Job) -> Iterator[str]:
+        """Two live jobs of a run are noticed by the first look that can see both."""
+        now = self.world.clock.now()
+        names = {attempt.name for attempt in job.attempts}
+        live = [one for one in self.world.cluster.jobs if one.name in names and not one.is_over(now)]
+        live = [one for one in live if one.is_visible(now) and one.spec is not None]
+        if len(live) < 2 or any(one.stopped_at is not None for one in live):
+            self._twin_since.pop(job.id, None)
+            return
+        since = self._twin_since.setdefault(job.id, now)
+        looked = job.seen_at is not None and job.seen_at > since
+        told = any(m["stage"] == "twin" for m in self.world.store.messages(job.id))
+        asked = any(question.kind == "twins" for question in job.questions)
+        if (looked or job.state not in WATCHED) and not told and not asked and not job.is_takeover:
+            yield f"I1: {len(live)} live cluster jobs ({', '.join(one.id for one in live)}), and nothing was said"
+
+    def _questions(self, job: Job) -> Iterator[str]:
+        for question in job.questions:
+            yield from self._question(job, question)
+
+    def _question(self, job: Job, question: Question) -> Iterator[str]:
+        known = self._closed.get(question.id)
+        if question.is_open:
+            if known is not None:
+                yield f"G4: question {question.number} was {known} and is open again"
+            if self.world.clock.now() - question.answer_by > OVERDUE and not self.world.store.dead:
+                yield f"G2: question {question.number} is open long after its deadline"
+            if job.is_terminal:
+                yield f"G2: the run is over and question {question.number} is still open"
+        elif known is None:
+            self._closed[question.id] = question.status
+        elif known is not question.status:
+            yield f"G4: question {question.number} was {known} and then {question.status}"
+        if question.default not in question.template.options:
+            yield f"G1: question {question.number} has no default"
+
+    def _journal(self, job: Job) -> Iterator[str]:
+        """No gap, and the fold of what is new is the snapshot, asking for the same effects."""
+        before = self._folded.get(job.id) or origin(job)
+        rows = self.world.store.journal(job.id, after_seq=before.seq)
+        if [row["seq"] for row in rows] != list(range(before.seq + 1, job.seq + 1)):
+            yield f"I5: the journal has a gap: {[row['seq'] for row in rows]} up to {job.seq}"
+            return
+        asked = self._asked(job)
+        events = [parse_event(row["body"]) for row in rows]
+        recorded = [Asked(row["seq"], row["to"], tuple(asked.get(row["seq"], ()))) for row in rows]
+        found: Divergence | None = divergence(before, events, recorded)
+        for event in events:
+            before = advance(before, event).job
+        self._folded[job.id] = before
+        if found := found or apart(before, job):
+            yield f"I5: the fold of the journal is not the run: {found}"
+        for row in rows:
+            if row["outcome"] != "ignored" and not row["rule"]:
+                yield f"I5: event {row['seq']} ({row['kind']}) names no rule"
+
+    def _asked(self, job: Job) -> dict[int, list[dict[str, Any]]]:
+        asked: dict[int, list[dict[str, Any]]] = {}
+        for row in self.world.store.effects_of(job.id):
+            asked.setdefault(row["seq"], []).append(row["body"])
+        return asked
+
+    def _calls(self, job: Job) -> Iterator[str]:
+        """A delete was asked for by name; a stop of the run's own job has a reason that is allowed."""
+        rows = {row["seq"]: row for row in self.world.store.journal(job.id)}
+        for effect in self.world.store.effects_of(job.id):
+            cause = rows[effect["seq"]]
+            if effect["kind"] == "delete_job" and cause["kind"] != "delete_requested":
+                yield f"A7: a delete was asked for by {cause['kind']}"
+            if effect["kind"] == "stop_job" and not effect["body"].get("twin"):
+                yield from self._stop(job)
+
+    def _stop(self, job: Job) -> Iterator[str]:
+        order = job.stop
+        if order is None:
+            yield "A2: a stop was asked for and the run does not know why"
+        elif order.by == "watchkeeper":
+            if order.rule not in OWN_STOPS:
+                yield f"E7: it was stopped on its own judgment for {order.rule}"
+            elif job.is_takeover and not job.may_stop_alone and order.rule != "E8":
+                yield "A10: somebody else's job was stopped without leave"
+        elif order.rule not in ASKED_STOPS:
+            yield f"A2: it was stopped for {order.rule} by {order.by}"
+
+    def _leaks(self) -> Iterator[str]:
+        text = stored_text(self.world)
+        for name, value in self.world.secret_values().items():
+            if len(value) >= 6 and value in text:
+                yield f"B4: the value of {name} is stored"
+
+
+def stored_text(world: World) -> str:
+    """Everything that the store holds, as one text."""
+    store = world.store
+    parts: list[Any] = [dict(row) for row in world.library.entries()]
+    for job_id in world.seen:
+        parts.append(store.load(job_id).model_dump(mode="json"))
+        for rows in (store.journal(job_id), store.effects_of(job_id), store.messages(job_id)):
+            parts += [dict(row) for row in rows]
+    parts += [dict(row) for row in store.boards()]
+    return json.dumps(parts, default=str, ensure_ascii=False)
+

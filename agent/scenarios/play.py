@@ -1,0 +1,261 @@
+"""Play one story: the real loop on a virtual clock, single-threaded, jumping from one due thing to the next.
+
+An instant is: what the person does, then waves and turns until nothing is due, then the checks. The clock then
+jumps to the earliest of the next timer, the next postponed effect and the next happening of the story.
+
+Never: a wait; a step past an instant at which something is still due.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time as real_time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agent import crash
+from agent.scenarios.expect import Watcher, unmet
+from agent.scenarios.invariants import Invariants
+from agent.scenarios.model import AgainStory, KillStory, PauseStory, Story
+from agent.scenarios.person import Person
+from agent.scenarios.world import Killed, World
+from agent.turn import turn
+from agent.wave import wave
+from states.events import parse_event
+
+INSTANTS_MAX = 50_000
+ROUNDS_MAX = 400
+"""Waves and turns at one instant; more means that something never comes to rest."""
+
+UNTIL_S_MAX = 60 * 86_400.0
+
+
+class Played(NamedTuple):
+    """How a story went. faults: empty when all is as it must be; each is one readable line.
+
+    seconds: by the virtual clock, from the delegation to the last look; instants: how often it jumped.
+    """
+
+    title: str
+    covers: tuple[str, ...]
+    faults: tuple[str, ...]
+    seconds: float
+    instants: int
+
+
+def play(story: Story, *, beside: Path) -> Played:
+    """Play it in a world of its own. beside: the folder of the files that it names."""
+    with tempfile.TemporaryDirectory(prefix="scenario-") as folder:
+        world = World(story, folder=Path(folder), beside=beside)
+        try:
+            return Play(world).run()
+        finally:
+            world.close()
+
+
+class Play:
+    """One playing of a story."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.story = world, world.story
+        self.person = Person(world)
+        self.invariants = Invariants(world)
+        self.watcher = Watcher(world)
+        self.instants = 0
+        self._down_until: datetime | None = None
+        self._wake_at: datetime | None = None
+        self._effect_at: datetime | None = None
+        self._stirred = True
+        """Something may be due that the last look at the store did not know of."""
+        self._passed: dict[str, int] = {}
+        self._again = sorted(self.story.faults.again, key=lambda again: again.at)
+        self._twins = sorted(self.story.faults.twins, key=lambda twin: twin.at)
+
+    def run(self) -> Played:
+        """From the delegation to the end, and then what was to be seen."""
+        faults: list[str] = []
+        with self._quiet_log(), self._armed():
+            try:
+                self._guarded(self.person.delegate)
+                until_s = self.story.until if self.story.until is not None else UNTIL_S_MAX
+                self._live_on(self.world.at(until_s))
+                self.watcher.look()
+                self.invariants.close()
+            except Stuck as stuck:
+                faults.append(str(stuck))
+        faults += [*self.person.wrong, *self.person.left(), *self.invariants.broken]
+        faults += [*self.watcher.unmet, *unmet(self.world)]
+        seconds = self.world.offset(self.world.clock.now())
+        return Played(self.story.title, self.story.covers, tuple(faults), seconds, self.instants)
+
+    # --- the loop ----------------------------------------------------------------------------------------------
+
+    def _live_on(self, until: datetime, *, to_the_end: bool = False) -> None:
+        """Instant after instant until everything is over or `until` is reached."""
+        while True:
+            self._instant()
+            following = self._next_at()
+            if following is None and not to_the_end and self.story.until is None:
+                return
+            if following is None or following > until:
+                self.world.clock.jump_to(until)
+                return
+            self.world.clock.jump_to(following)
+
+    def _instant(self) -> None:
+        self.instants += 1
+        if self.instants > INSTANTS_MAX:
+            raise Stuck(f"the story did not end within {INSTANTS_MAX} instants; give it an `until`")
+        self._guarded(self._happenings)
+        self._guarded(self._work)
+        if self._guarded(lambda: self.person.act(late=True)):
+            self._guarded(self._work)
+        self.invariants.check()
+        self.watcher.look()
+
+    def _happenings(self) -> None:
+        """What the person and the faults do before the timers of this instant."""
+        while self.person.act():
+            pass
+        while self._twins and self.world.at(self._twins[0].at) <= self._now():
+            self._add_twin()
+        while self._again and self.world.at(self._again[0].at) <= self._now():
+            self._take_again(self._again.pop(0))
+
+    def _work(self) -> None:
+        """Waves and turns until nothing is due at this instant."""
+        for _ in range(ROUNDS_MAX):
+            if self._is_down():
+                return
+            self.world.cluster.catch_up()
+            now, store = self._now(), self.world.store
+            self._stirred = self._stirred or bool(self.world.touched)
+            if self._stirred:
+                self._wake_at = store.next_wake()
+            moved = wave(self.world.ports) if self._wake_at is not None and self._wake_at <= now else []
+            late = self._effect_at is not None and self._effect_at <= now
+            if not (moved or late or self._stirred):
+                return
+            jobs = dict.fromkeys([*moved, *store.jobs_with_effects(now)])
+            done = sum(turn(job_id, self.world.ports) for job_id in jobs)
+            self._stirred = True
+            if not done and not moved:
+                return
+        raise Stuck(f"it does not come to rest at {self._offset():g} s: something is due again and again")
+
+    def _next_at(self) -> datetime | None:
+        """The next instant; None when nothing will ever happen."""
+        now = self._now()
+        times = [self.person.next_at(), self.watcher.next_at()]
+        times += [self.world.at(one.at) for one in (*self._again[:1], *self._twins[:1])]
+        if self._is_down():
+            times.append(self._down_until)
+        else:
+            self._wake_at = self.world.store.next_wake()
+            if self._stirred:
+                self._effect_at = self.world.store.next_effect_at()
+            self._stirred = False
+            times += [self._wake_at, self._effect_at]
+        return min((at for at in times if at is not None and at > now), default=None)
+
+    # --- faults ------------------------------------------------------------------------------------------------
+
+    def _guarded(self, act: Any) -> Any:
+        """Run it; a kill in the middle ends the process, and another one starts when the story says so."""
+        try:
+            return act()
+        except Killed:
+            return None
+
+    @contextmanager
+    def _armed(self) -> Iterator[None]:
+        """The story's kills and pauses at their crash points."""
+        if not (self.story.faults.kill or self.story.faults.pause):
+            yield
+            return
+        crash.arm(self._strike)
+        try:
+            yield
+        finally:
+            crash.arm(None)
+
+    def _strike(self, name: str) -> None:
+        passed = self._passed[name] = self._passed.get(name, 0) + 1
+        for fault in (*self.story.faults.kill, *self.story.faults.pause):
+            if fault.point == name and fault.n == passed:
+                self._pause(fault) if isinstance(fault, PauseStory) else self._kill(fault)
+
+    def _kill(self, fault: KillStory) -> None:
+        self.world.store.dead = True
+        self._down_until = self.world.at(self._offset() + fault.down)
+        self._stirred = True
+        raise Killed
+
+    def _pause(self, fault: PauseStory) -> None:
+        """This process stands still; another one lives on in the same world, then this one goes on."""
+        self.world.boot()
+        self._stirred = True
+        self._live_on(self.world.at(self._offset() + fault.lasts), to_the_end=True)
+
+    def _is_down(self) -> bool:
+        """No process is there. Once the time has come, one boots."""
+        if self._down_until is None:
+            return False
+        if self._now() < self._down_until:
+            return True
+        self._down_until, self._stirred = None, True
+        self.world.boot()
+        return False
+
+    def _add_twin(self) -> None:
+        twin = self._twins.pop(0)
+        ours = [job for job in self.world.cluster.jobs if job.spec is not None]
+        if not ours:
+            raise Stuck(f"the twin at {twin.at:g} s has no job to be the twin of")
+        first = ours[-1]
+        self.world.cluster.add(
+            first.name,
+            self.world.script(twin),
+            owner=first.owner,
+            fingerprint=first.fingerprint,
+            spec=first.spec,
+        )
+
+    def _take_again(self, again: AgainStory) -> None:
+        """An event of the past is delivered a second time, under a key of its own, as a lagging replica would."""
+        for job_id in list(self.world.seen)[:1]:
+            bodies = [row["body"] for row in self.world.store.journal(job_id) if row["kind"] == again.event]
+            if len(bodies) < again.n:
+                raise Stuck(f"there was no {again.event!r} number {again.n} before {again.at:g} s")
+            body = {**bodies[again.n - 1], "key": f"again:{again.at:g}:{again.event}:{again.n}"}
+            event = parse_event(body).model_copy(update={"at": self._now()})
+            self.world.store.apply(job_id, event)
+
+    # --- small -------------------------------------------------------------------------------------------------
+
+    def _now(self) -> datetime:
+        return self.world.clock.now()
+
+    def _offset(self) -> float:
+        return self.world.offset(self._now())
+
+    @contextmanager
+    def _quiet_log(self) -> Iterator[None]:
+        """Refusals and outages of a story are no news for who runs a hundred stories."""
+        names = ("agent.wave", "agent.outbox")
+        before = [logging.getLogger(name).level for name in names]
+        for name in names:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for name, level in zip(names, before, strict=True):
+                logging.getLogger(name).setLevel(level)
+
+
+class Stuck(Exception):
+    """The story cannot go on; the message says where and why."""
