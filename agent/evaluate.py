@@ -115,7 +115,8 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
             "cause": _rate([(one.case.cause, one.rules_cause == one.case.cause) for one in results]),
         },
         "tokens": sum(one.outcome.tokens for one in results),
-        "cost_usd": None if None in costs else round(sum(cost or 0.0 for cost in costs), 6),
+        "cost_usd": round(sum(cost or 0.0 for cost in costs), 6),
+        "cost_known": None not in costs,
         "disagreements": [_disagreement(one) for one in results if one.disagrees],
     }
 
@@ -219,9 +220,12 @@ def _table(figures: Mapping[str, Any]) -> str:
         for question, rate in figures[who].items():
             percent = f"{100 * rate['hits'] / rate['of']:5.1f} %" if rate["of"] else "    -"
             rows.append(f"  {who:6s} {question:16s} {rate['hits']:4d} of {rate['of']:4d}  {percent}")
-    cost = figures["cost_usd"]
-    price = f"${cost:.4f}" if cost is not None else "cost not known (no price for this model)"
-    rows.append(f"  {figures['tokens']} tokens, {price}")
+    known = (
+        ""
+        if figures["cost_known"]
+        else " and what has no known price (an unlisted model, a call that broke off)"
+    )
+    rows.append(f"  {figures['tokens']} tokens, ${figures['cost_usd']:.4f}{known}")
     for one in figures["disagreements"]:
         rows.append(f"  {one['case']}: label {one['label']}; rules {one['rules']}; model {one['model']}")
     return "\n".join(rows)

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
+from states.logs.signatures import Signatures, load
 from states.reading import Line
-from states.signatures import Signatures, load
 from states.text import lines
 
 BLOCK_BYTES = 1 << 20

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent.pieces import BLOCK_BYTES, Pieces, Searches, pieces, searches
+from states.logs.signatures import Signatures
 from states.policy import Policy
 from states.reading import Counter, Line, Progress, Scene, Track
-from states.signatures import Signatures
 from states.verdict import Looked, look
 
 STDIN = "-"

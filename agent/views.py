@@ -18,9 +18,9 @@ from agent.follow import Message, News
 from states.board import board
 from states.job import Job
 from states.reports import next_action
-from states.rows import concern_row, facts_of, look_row, question_rows, standing, words_row
-from states.sparkline import curve, spark
-from states.wording import duration, number, plain, since
+from states.words.rows import concern_row, facts_of, look_row, question_rows, standing, words_row
+from states.words.sparkline import curve, spark
+from states.words.wording import duration, number, plain, since
 
 NARROW = 60
 """Columns below which the region gives up what is only pleasant."""

@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from states import nan_losses, outliving, scheduler_words
-from states.log_events import Event, Weight, found_sign, quote
-from states.log_scan import Scan, scan
+from states.logs import nan_losses, outliving, scheduler_words
+from states.logs.log_events import Event, Weight, found_sign, quote
+from states.logs.log_scan import Scan, scan
+from states.logs.scheduler_words import AFTER_LOG
+from states.logs.signatures import Candidates, Signatures, load
 from states.reading import Diagnosis, Line, Quote
-from states.scheduler_words import AFTER_LOG
-from states.signatures import Candidates, Signatures, load
 
 __all__ = ["diagnose", "load"]
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from states.causes import diagnose
+from states.logs.signatures import Signatures
 from states.progress import measure
 from states.reading import Digest, Line, Quote, Track
-from states.signatures import Signatures
 from states.text import lines, settled
 
 EXCERPT_LINES_MAX = 8

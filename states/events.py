@@ -3,7 +3,7 @@
 Each event carries when (`at`) and an idempotency `key`: the same key twice is one event, and the second call gets the
 first result. Events are kept for ever in the journal, so a class changes only together with a lift in `versions`.
 
-The events that stand in a log's text are another thing: `states/log_events.py`.
+The events that stand in a log's text are another thing: `states/logs/log_events.py`.
 
 Never: an imperative (those are `effects`), a log's text, a secret.
 """

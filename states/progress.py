@@ -15,17 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from states.counters import keyed, readings
-from states.losses import LossBook, nan_run, thinned
-from states.main_counter import choose
-from states.phrases_of_progress import finished, overflowed, phase, served, template, throughput
-from states.pulse import NO_PULSE, Pulse, pulse
+from states.logs.counters import keyed, readings
+from states.logs.losses import LossBook, nan_run, thinned
+from states.logs.main_counter import choose
+from states.logs.phrases_of_progress import finished, overflowed, phase, served, template, throughput
+from states.logs.pulse import NO_PULSE, Pulse, pulse
+from states.logs.series import Series, is_real, share_totals, totals, with_total
+from states.logs.stamps import clock
+from states.logs.tables import Table
+from states.logs.track import advance
+from states.logs.units import unit_of
 from states.reading import Line, Point, Progress, Quote
-from states.series import Series, is_real, share_totals, totals, with_total
-from states.stamps import clock
-from states.tables import Table
-from states.track import advance
-from states.units import unit_of
 
 __all__ = ["advance", "measure"]
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from states.closing import OWN, has_cause, standing_checks
-from states.closing import next_action as next_action
-from states.closing import outcome_line as outcome_line
 from states.job import Job, State
 from states.observation import Waiting
 from states.questions import Question
-from states.rows import (
+from states.words.closing import OWN, has_cause, standing_checks
+from states.words.closing import next_action as next_action
+from states.words.closing import outcome_line as outcome_line
+from states.words.rows import (
     FINE,
     WORST_FIRST,
     artifact_rows,
@@ -54,7 +54,7 @@ from states.rows import (
     worry,
     worst_first,
 )
-from states.wording import plain, since, when
+from states.words.wording import plain, since, when
 
 # --- before and at the submit ------------------------------------------------------------------------------
 

@@ -15,16 +15,16 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from states.case import Case, Want, complete, first_words, place, span
 from states.digest import digest_lines
-from states.divergence import diverged
-from states.ending import ended
+from states.logs.case import Case, Want, complete, first_words, place, span
+from states.logs.divergence import diverged
+from states.logs.ending import ended
+from states.logs.repeating import crash_loops, drags, loops
+from states.logs.signatures import Signatures
+from states.logs.silence import quiet_phase, silent
 from states.policy import Policy
 from states.progress import advance
 from states.reading import Diagnosis, Digest, Line, Scene, Track, Verdict
-from states.repeating import crash_loops, drags, loops
-from states.signatures import Signatures
-from states.silence import quiet_phase, silent
 
 _TRANSIENT = frozenset(
     {"none", "scheduling.capacity", "scheduling.quota", "scheduling.preempted", "download.slow"}

@@ -33,7 +33,7 @@ def questions(
     json_wanted: JsonFlag = False,
 ) -> None:
     """List the open questions and how to answer them."""
-    from states.rows import question_rows, text
+    from states.words.rows import question_rows, text
 
     app = opened()
     jobs = [app.service.job(run)] if run else app.store.with_open_questions()
@@ -72,7 +72,7 @@ def answer(
 def question_data(job: Job, question: Question) -> dict[str, Any]:
     """A question for a program: what it asks, the options with what they do, the default, the deadline."""
     from states.questions import option_text
-    from states.rows import asks
+    from states.words.rows import asks
 
     return {
         "id": question.id,

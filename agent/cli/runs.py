@@ -52,15 +52,22 @@ def board_lines(rows: Sequence[Any], now: datetime, width: int) -> list[str]:
     """The board as text: one line a run, or two where the terminal is narrow. What needs an answer is marked."""
     if width < WIDE:
         return [line for row in rows for line in _two_lines(row, now, width)]
-    head = ["RUN", "STATE", "STEP", "LEFT", "TIME", "LOSS", "LANE", "CLUSTER", "NOTE"]
-    cells = [
-        [
-            *(row.id, row.state, _step(row.board), _left(row), _age(row, now)),
-            *(_loss(row.board), row.board.get("lane", ""), row.cluster, _note(row, now)),
-        ]
-        for row in rows
-    ]
+    lanes, clusters = ({value(row) for row in rows} for value in (_lane, lambda row: row.cluster))
+    more = [*(["LANE"] if len(lanes) > 1 else []), *(["CLUSTER"] if len(clusters) > 1 else [])]
+    cells = []
+    for row in rows:
+        told = {"LANE": _lane(row), "CLUSTER": row.cluster}
+        cells.append(
+            [row.id, row.state, _step(row.board), _left(row), _age(row, now), _loss(row.board)]
+            + [told[name] for name in more]
+            + [_note(row, now)]
+        )
+    head = ["RUN", "STATE", "STEP", "LEFT", "TIME", "LOSS", *more, "NOTE"]
     return [_cut(line, width) for line in table(head, cells, right=(2, 3, 4))]
+
+
+def _lane(row: Any) -> str:
+    return str(row.board.get("lane", ""))
 
 
 def _two_lines(row: Any, now: datetime, width: int) -> list[str]:

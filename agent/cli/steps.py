@@ -92,7 +92,7 @@ def check(
 
 
 def _checked_words(name: str, seen: Any, judged: dict[str, Any] | None) -> list[str]:
-    from states.wording import number, plain
+    from states.words.wording import number, plain
 
     shown = seen.observation
     words = ", ".join(filter(None, (plain(shown.native, 80), plain(shown.reason))))

@@ -15,7 +15,7 @@ from agent.clusters.base import Refused, Unreachable
 from agent.clusters.brainpp_argv import KEYS, PROXY_NAMES
 from agent.clusters.brainpp_parse import plain
 from agent.clusters.run import NotStarted, Ran, TimedOut, run
-from agent.redaction import Redactor
+from agent.redaction import VALUE_LENGTH_MIN, Redactor
 from agent.secrets import advice
 
 GROUP = "BRAINPP_CHARGED_GROUP"
@@ -82,13 +82,13 @@ class Cli:
 
     def _call(self, tool: str, words: Sequence[str], namespace: str, timeout_s: float | None) -> Ran:
         keys = self.keys()
-        if any(value in word for value in keys.values() for word in words):
+        if any(value in word for value in _hidden(keys) for word in words):
             raise Refused("one of the keys stands in the request itself; take it out (rule B4)", cause="auth.denied")
         env = {**self._variables, NAMESPACE_VARIABLE: namespace, **keys}
         return self._run([self.programs[tool], *words], env, timeout_s or self.timeout_s)
 
     def _run(self, argv: Sequence[str], env: Mapping[str, str], timeout_s: float) -> Ran:
-        values = {value: f"[redacted:{name}]" for name, value in env.items() if name in KEYS}
+        values = _hidden({name: value for name, value in env.items() if name in KEYS})
 
         def redact(text: str) -> str:
             for value, mark in values.items():
@@ -108,6 +108,11 @@ class Cli:
             raise Unreachable(str(error), retry_after_s=timeout_s) from None
         except NotStarted as error:
             raise NotHere(str(error)) from None
+
+
+def _hidden(keys: Mapping[str, str]) -> dict[str, str]:
+    """What stands in for each value; one that is too short to be a key would blank out ordinary words."""
+    return {value: f"[redacted:{name}]" for name, value in keys.items() if len(value) >= VALUE_LENGTH_MIN}
 
 
 class NotHere(Unreachable):

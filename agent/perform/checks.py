@@ -142,10 +142,12 @@ def environment(job: Job, ports: Ports) -> Check:
         return remembered or _row(
             "environment", "fine", "the one that the image or the machine has", rule="C6"
         )
-    where = Path(job.spec.workspace, path)
+    workspace = Path(job.spec.workspace)
+    where = workspace / path
     if (where / "bin" / "python").exists():
         return _row("environment", "fine", f"{path} has an interpreter", rule="C6")
-    if not where.parent.exists() and job.cluster != "local":
+    seen = where.parent.exists() or (workspace.is_dir() and where.is_relative_to(workspace))
+    if not seen and job.cluster != "local":
         return _row("environment", "could_not", f"{path} cannot be seen from here", rule="C6")
     wanted = Path(job.spec.workspace, "requirements.txt")
     facts = {"requirements": str(wanted)} if wanted.exists() else {}

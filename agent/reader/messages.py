@@ -24,7 +24,7 @@ from agent.reader.prices import Tokens
 from agent.reader.prompt import Prompt
 from agent.reader.reply import Answer, NoAnswer, VoidKind
 from agent.settings import ModelSettings
-from states.wording import plain
+from states.words.wording import plain
 
 if TYPE_CHECKING:
     import anthropic

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from states.excerpt import Shown, render
 from states.job import Job
 from states.reading import Counter, Frozen
-from states.wording import plain
+from states.words.wording import plain
 
 INTERPRET_LOG = "interpret_log"
 FACT_CHARS_MAX = 300

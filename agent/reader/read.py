@@ -39,6 +39,10 @@ RESTS_S: Mapping[VoidKind, float] = {
 """How long the server is left alone after such a failure, unless it says for how long itself."""
 
 
+NOT_BILLED: frozenset[VoidKind] = frozenset({"auth", "payment", "request", "busy", "unrecorded"})
+"""Failures that a server does not charge for. What a call cost that ended half way is not known."""
+
+
 class Caller(Protocol):
     """Who puts one question to a model: the server, or a recording."""
 
@@ -175,6 +179,7 @@ class ModelReader:
         except NoAnswer as failure:
             kind = failure.kind
             self._rest_after(failure)
+            cost = 0.0 if answer is None and failure.kind in NOT_BILLED else cost
             tokens = answer.tokens.total if answer else 0
             return Void(failure.kind, failure.reason, failure.retry_after_s, name, tokens, cost)
         finally:

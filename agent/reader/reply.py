@@ -19,7 +19,7 @@ from agent.reader.prices import Tokens
 from agent.reader.prompt import Prompt
 from states.excerpt import Shown
 from states.reading import Frozen, Quote
-from states.wording import plain
+from states.words.wording import plain
 
 QUOTES_MAX = 6
 QUOTE_CHARS_MIN = 8

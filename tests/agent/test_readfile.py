@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.readfile import ReadError, earlier, events_from, read, read_many
-from states.signatures import load
+from states.logs.signatures import load
 
 KEYS = {
     *(

@@ -87,7 +87,7 @@ def test_a_good_reply_is_a_reading(text: str) -> None:
         reply(summary=None),
         reply(summary="x" * 25_000),
         reply(milestone=7),
-        reply(summary="\ud800").encode("utf-8", "surrogatepass").decode("utf-8", "replace") + "}",
+        reply(summary="HALF").replace("HALF", "\\ud800"),
         '{"verdict": "slow", ' * 3000,
         "[" * 10_000,
     ],
@@ -96,7 +96,6 @@ def test_what_is_not_one_closed_object_is_void(text: str) -> None:
     with pytest.raises(NoAnswer) as caught:
         checked(text)
     assert caught.value.kind == "invalid"
-    assert "25_000" not in caught.value.reason
     assert len(caught.value.reason) < 120
 
 

@@ -20,18 +20,17 @@ from agent.clusters import local_records
 from agent.clusters.base import Ref, Refused, Unreachable
 from agent.clusters.local import LocalCluster
 from states.observation import Observation, Phase, Waiting
-from tests.clusters.contract import (
+from tests.clusters.bench import (
     OVER,
-    ClusterContract,
     Eventually,
     ends,
     ignores_term,
     look,
-    prints,
     sleeps,
     submission,
     submit,
 )
+from tests.clusters.contract import ClusterContract
 from tests.clusters.local_bench import LocalBench
 
 Until = Callable[..., Observation]
@@ -64,11 +63,7 @@ def until(bench: LocalBench, eventually: Eventually) -> Until:
 
 
 class TestTheContract(ClusterContract):
-    @pytest.fixture
-    def bench(self, tmp_path: Path) -> Iterator[LocalBench]:
-        bench = LocalBench(tmp_path)
-        yield bench
-        bench.close()
+    """With the `bench` of this file."""
 
 
 def record_of(bench: LocalBench, ref: Ref) -> Path:
@@ -207,16 +202,6 @@ def test_a_recycled_process_id_is_not_taken_for_the_job(
         assert until(ref).phase == Phase.lost
         assert stranger.poll() is None
         stranger.kill()
-
-
-def test_a_queued_record_is_all_it_takes(bench: LocalBench, cluster: LocalCluster, until: Until) -> None:
-    """A client that died right after it wrote the record: whoever comes by starts the job."""
-    blocker = submit(cluster, bench.spec(*sleeps(), **bench.whole))
-    ref = submit(cluster, bench.spec(*ends(0)))
-    until(blocker, Phase.running)
-    assert look(cluster, ref).phase == Phase.pending
-    cluster.stop(blocker)
-    assert until(ref).phase == Phase.succeeded
 
 
 # --- the queue ---------------------------------------------------------------------------------------------
@@ -392,15 +377,3 @@ def test_a_held_lock_is_could_not_ask(
     monkeypatch.setattr(local_records, "LOCK_WAIT_S", 0.05)
     with bench.client()._locked(), pytest.raises(Unreachable, match="has been held"):
         cluster.capacity()
-
-
-def test_a_log_goes_on_in_the_same_cursor_after_a_restart(
-    bench: LocalBench, cluster: LocalCluster, until: Until
-) -> None:
-    ref = submit(cluster, bench.spec(*prints(3, "exec sleep 600")))
-    until(ref, Phase.running)
-    first = cluster.logs(ref, lines=2)
-    cluster.stop(ref)
-    until(ref)
-    rest = bench.client().logs(ref, cursor=first.cursor)
-    assert not (set(first.text.splitlines()) & set(rest.text.splitlines()))

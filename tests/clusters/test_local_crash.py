@@ -21,7 +21,7 @@ from agent.clusters.local_records import Store
 from agent.clusters.local_request import job_of
 from agent.clusters.local_time import now
 from states.observation import Phase
-from tests.clusters.contract import OVER, Eventually, look, submission
+from tests.clusters.bench import OVER, Eventually, look, submission
 from tests.clusters.local_bench import LocalBench
 
 OUTSIDE = ("open", "os.", "subprocess.", "fcntl.")

@@ -15,7 +15,7 @@ import pytest
 from agent.clock import SystemClock
 from agent.clusters import run as runner
 from agent.clusters.run import NotInstalled, NotStarted, TimedOut, clean_environment, run
-from tests.clusters.contract import HOSTILE, Eventually
+from tests.clusters.bench import HOSTILE, Eventually
 
 PYTHON = sys.executable
 

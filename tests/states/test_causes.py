@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from states import signatures, text
+from states import text
 from states.causes import diagnose
+from states.logs import signatures
 from states.reading import Diagnosis, Line
 
 
@@ -101,6 +102,12 @@ def test_a_loop_of_failed_fetches_is_named_but_not_fatal() -> None:
 def test_evidence_keeps_the_original_line_numbers() -> None:
     said = read("one\rtwo\n\n" + block("/w/t.py:m", error="ValueError: odd"))
     assert [quote.line for quote in said.evidence] == [6]
+
+
+def test_of_a_long_line_the_telling_piece_is_quoted() -> None:
+    (evidence,) = read("x " * 2000 + "RuntimeError: CUDA out of memory. " + "y " * 2000).evidence
+    assert "CUDA out of memory" in evidence.text
+    assert len(evidence.text) <= 600
 
 
 def test_samples_of_noise_and_advice_are_no_evidence() -> None:

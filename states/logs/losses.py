@@ -1,0 +1,117 @@
+"""The loss series and the other figures of a log: which key is the loss, what is not a number, what vanished.
+
+The training loss is chosen once per piece by how it is called, not by where it stands: `loss` before
+`total_loss` before component losses before validation losses. A loss that prints as NaN is kept as NaN; what
+is missing from lines that used to carry it is counted in `progress` (finding 9).
+
+Never: judge whether a loss is good; keep more than LOSS_POINTS_MAX points.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from states.logs.counters import Keyed
+from states.logs.units import words
+from states.reading import LOSS_POINTS_MAX, Point
+
+METRICS_MAX = 48
+_EVAL_WORDS = frozenset("val valid validation eval evaluation test dev 验证 测试".split())
+_WHOLE_WORDS = frozenset(
+    "train training total lm batch avg average mean running current cur reduced overall 训练 总 平均".split()
+)
+_SETTING_WORDS = frozenset(
+    "scale scaler weight weights coef coeff type best min max patience function fn reduction ratio".split()
+)
+_CJK_LOSS = re.compile(r"损失|误差")
+
+
+@dataclass
+class LossBook:
+    """All loss keys of one piece: for each its points as (line index, value)."""
+
+    points: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    def add(self, pieces: Sequence[Keyed], index: int) -> bool:
+        """Takes the figures of one line; True if it carries a loss or another figure that changed."""
+        moved = False
+        for piece in pieces:
+            name = loss_name(piece)
+            if name:
+                self.points.setdefault(name, []).append((index, piece.value))
+                moved = True
+            elif piece.key not in self.metrics or self.metrics[piece.key] != piece.value:
+                self._keep(piece)
+        return moved
+
+    def chosen(self) -> str:
+        """The key that stands for the training loss; "" if there is none."""
+        if not self.points:
+            return ""
+        last = max(points[-1][0] for points in self.points.values())
+        return min(self.points, key=lambda name: self._order(name, last))
+
+    def _order(self, name: str, last: int) -> tuple[int, int, int]:
+        stale = self.points[name][-1][0] < last - max(200, last // 2)
+        return (int(stale) * 3 + loss_class(name), -len(self.points[name]), self.points[name][0][0])
+
+    def _keep(self, piece: Keyed) -> None:
+        if len(self.metrics) >= METRICS_MAX and piece.key not in self.metrics:
+            self.metrics.pop(next(iter(self.metrics)))
+        self.metrics.pop(piece.key, None)
+        self.metrics[piece.key] = piece.value
+
+
+def loss_name(piece: Keyed) -> str:
+    """A stable name for a key that holds a loss, with the words before it; "" if it holds none."""
+    tokens = words(piece.key)
+    ahead = words(piece.before[-20:])[-2:] if piece.before.endswith((" ", "_")) else []
+    if not tokens or set(tokens) & _SETTING_WORDS:
+        return ""
+    if _has_loss(tokens):
+        qualifier = [word for word in ahead if word in _EVAL_WORDS or word in _WHOLE_WORDS]
+        return " ".join([*qualifier, *tokens])
+    if len(tokens) == 1 and ahead and _has_loss(ahead[-1:]):
+        return " ".join([*ahead, *tokens])
+    return ""
+
+
+def loss_class(name: str) -> int:
+    """How likely a name is the training loss itself: 0 best. Components follow, validation comes last."""
+    tokens = name.split()
+    held = set(tokens)
+    if held & _EVAL_WORDS or tokens[0] == "v":
+        return 4
+    rest = held - {"loss", "losses", "loss损失"} - {token for token in held if _CJK_LOSS.search(token)}
+    if not rest:
+        return 0
+    if rest <= _WHOLE_WORDS:
+        return 1
+    return 2 if tokens[-1] == "loss" else 3
+
+
+def thinned(points: Sequence[Point]) -> tuple[Point, ...]:
+    """At most LOSS_POINTS_MAX points: every second one of the older half goes until it fits."""
+    kept = list(points)
+    while len(kept) > LOSS_POINTS_MAX:
+        half = max(len(kept) // 2, len(kept) - LOSS_POINTS_MAX // 2)
+        kept = kept[:half:2] + kept[half:]
+    return tuple(kept)
+
+
+def nan_run(values: Sequence[float]) -> int:
+    """How many values at the end are not finite."""
+    run = 0
+    for value in reversed(values):
+        if math.isfinite(value):
+            break
+        run += 1
+    return run
+
+
+def _has_loss(tokens: Sequence[str]) -> bool:
+    return any(token.endswith(("loss", "losses")) or _CJK_LOSS.search(token) for token in tokens)

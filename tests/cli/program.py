@@ -1,0 +1,135 @@
+"""`wk` in a subprocess with a home of its own, the jobs it runs, and what it printed.
+
+Never: a part of the program called in this process; a stand-in for the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agent.clock import SystemClock
+from agent.resident import Presence, Resident
+
+ROOT = Path(__file__).parent.parent.parent
+WAIT_S = 40
+
+QUICK = """
+wave_s: 0.1
+sweep_s: 1
+keyring: off
+policy:
+  poll_s: 0.2
+  queued_poll_s_first: 0.2
+  look_s_first: 0.2
+  look_s_min: 0.2
+  second_look_s: 0.5
+  stop_retry_s: 1
+"""
+"""Looks by the tenth of a second: these jobs last seconds, not nights."""
+
+
+class Ran(NamedTuple):
+    """What a finished command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """JSON lines of a stream."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Wk:
+    """The program with the home and the workspace of one test."""
+
+    def __init__(self, folder: Path, bytecode: Path) -> None:
+        self.home = folder / "home"
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir(parents=True)
+        (self.home / "config").mkdir(mode=0o700, parents=True)
+        (self.home / "config" / "config.yaml").write_text(QUICK, encoding="utf-8")
+        self.env = {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "HOME": str(folder),
+            "WATCHKEEPER_HOME": str(self.home),
+            "PYTHONPATH": str(ROOT),
+            # Compiled once for all the processes of these tests, wherever bytecode is not kept otherwise.
+            "PYTHONPYCACHEPREFIX": str(bytecode),
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def __call__(self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Ran:
+        """Run one command to its end."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "agent", *words],
+            cwd=self.workspace,
+            env={**self.env, **(env or {})},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Begin a command and leave it running, in a process group of its own (as a terminal would)."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "agent", *words],
+            cwd=self.workspace,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def resident(self) -> Presence | None:
+        """The resident agent of this home."""
+        return Resident(self.home / "state", SystemClock()).holder()
+
+    def board(self) -> list[dict[str, Any]]:
+        """`wk jobs --json`."""
+        found: list[dict[str, Any]] = self("jobs", "--json").data
+        return found
+
+    def cluster_jobs(self) -> list[dict[str, Any]]:
+        """`wk list --json`: what the cluster itself has."""
+        found: list[dict[str, Any]] = self("list", "--json").data
+        return found
+
+    def close(self, eventually: Callable[..., Any]) -> None:
+        """End the resident agent, if one is left."""
+        present = self.resident()
+        if present is not None and present.pid:
+            os.kill(present.pid, signal.SIGTERM)
+            eventually(lambda: self.resident() is None)
+
+
+def finish(process: subprocess.Popen[str]) -> Ran:
+    """Wait for a command that was started."""
+    out, err = process.communicate(timeout=WAIT_S)
+    return Ran(process.returncode, out, err)
+
+
+def steps(count: int, pause_s: float) -> str:
+    """A job that counts, prints its loss, and leaves `out.txt`."""
+    return (
+        f"for i in $(seq 1 {count}); do echo \"step $i/{count} loss 0.$((99 - i))\"; sleep {pause_s}; done; "
+        "echo done > out.txt"
+    )
