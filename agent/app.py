@@ -94,6 +94,18 @@ class App:
         return Library(self.store)
 
     @cached_property
+    def reader(self) -> Any:
+        """The model that reads what the rules cannot settle; None without a key (I3)."""
+        key = self.secrets.get("ANTHROPIC_API_KEY")
+        if not self.settings.model.enabled or not key:
+            return None
+        from agent.reader import model_reader
+        from agent.readings import Readings
+
+        ledger = Readings(self.store, self.redactor.text)
+        return model_reader(self.settings.model, key, clock=self.clock, ledger=ledger, redact=self.redactor.text)
+
+    @cached_property
     def ports(self) -> Any:
         from agent.perform.checks import checks
         from agent.ports import Ports

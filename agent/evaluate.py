@@ -1,6 +1,6 @@
 """How well a model reads, on labelled logs: accuracy, cost, and where it and the rules disagree.
 
-    python -m agent.evaluate CASES [--limit N] [--budget USD] [--unsettled] [--record DIR | --replay DIR] [--json]
+    python -m agent.evaluate CASES [--limit N] [--budget USD] [--open] [--record DIR | --replay DIR] [--json]
 
 CASES holds `<id>/log.txt` and `<id>/case.yaml` (verdict, cause, also; a `truth:` mapping may hold them). The key and
 the settings are those of every day; without a key only `--replay` works. Nothing of a label reaches the model.
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One case read by the rules and by the model. settled: by the rules alone."""
+    """One case read by the rules and by the model. settled: the rules judge it (neither unsettled nor ambiguous)."""
 
     case: Case
     rules_verdict: str
@@ -80,17 +80,18 @@ def load_cases(folder: Path) -> list[Case]:
     return [_case(file) for file in files]
 
 
-def evaluate(cases: Sequence[Case], reader: ModelReader, *, unsettled_only: bool = False) -> list[Result]:
-    """Reads each case by the rules and then by the model. unsettled_only: only what rules leave open, as in life."""
+def evaluate(cases: Sequence[Case], reader: ModelReader, *, open_only: bool = False) -> list[Result]:
+    """Reads each case by the rules and then by the model. open_only: only what the rules leave open."""
     results = []
     for case in cases:
         seen, found = _by_rules(case)
-        if unsettled_only and seen.verdict.settled:
+        settled = seen.verdict.settled and seen.verdict.name != "ambiguous"
+        if open_only and settled:
             continue
         facts = Facts(silence_s=case.silence_s, situation=seen.verdict.summary)
         outcome = reader.read(found, facts)
         verdict = seen.verdict
-        results.append(Result(case, verdict.name, verdict.diagnosis.cause, verdict.settled, outcome))
+        results.append(Result(case, verdict.name, verdict.diagnosis.cause, settled, outcome))
     return results
 
 
@@ -134,7 +135,7 @@ def main(arguments: Sequence[str] | None = None, env: Mapping[str, str] | None =
     limits = Limits(given.budget, given.budget, len(cases), len(cases))
     reader = ModelReader(caller, Notebook(), app.clock, limits=limits, redact=app.redactor.text)
     try:
-        results = evaluate(cases, reader, unsettled_only=given.unsettled)
+        results = evaluate(cases, reader, open_only=given.open)
     finally:
         reader.close()
     figures = summary(results)
@@ -149,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("cases", type=Path, help="folder of <id>/log.txt and <id>/case.yaml")
     parser.add_argument("--limit", type=int, default=None, help="read the first so many cases only")
     parser.add_argument("--budget", type=float, default=BUDGET_USD, help="US dollars to spend at most")
-    parser.add_argument("--unsettled", action="store_true", help="only cases that the rules leave open")
+    parser.add_argument("--open", action="store_true", help="only cases that the rules leave open")
     parser.add_argument("--record", type=Path, default=None, help="keep the replies in this folder")
     parser.add_argument(
         "--replay", type=Path, default=None, help="take the replies from this folder; no key needed"

@@ -63,7 +63,8 @@ def _fail(ports: Ports, asked: AskedEffect, error: Exception) -> None:
         _commit(ports, asked, event)
         return
     if asked.tries + 1 >= asked.effect.tries_max:
-        given_up = EffectGivenUp(at=ports.clock.now(), effect=asked.effect.kind, reason=said)
+        about = getattr(asked.effect, "child", "") or getattr(asked.effect, "name", "")
+        given_up = EffectGivenUp(at=ports.clock.now(), effect=asked.effect.kind, name=about, reason=said)
         _commit(ports, asked, given_up)
         return
     pause_s = min(asked.effect.retry_s * 2.0**asked.tries, RETRY_S_MAX)

@@ -14,13 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import RowMapping
-
 from agent.clock import serial
 from agent.clusters.base import Cluster, NotThere, Ref, Submission
 from agent.library import Library
 from agent.ports import Ports
 from agent.store import Applied, Unknown
+from states.actions.asking import closed_words
 from states.credentials import find_credentials, is_secret
 from states.events import Answered, AnyEvent, Delegated, DeleteRequested, StopRequested
 from states.job import Job, State
@@ -28,6 +27,7 @@ from states.naming import attempt_name, fingerprint, job_id
 from states.observation import Phase
 from states.policy import Policy, layered
 from states.preflight import CHECKS, settled_spec
+from states.questions import Question, Status
 from states.spec import Existing, Request, draft
 
 NOT_RUN_YET = frozenset({"request", "assets"})
@@ -217,10 +217,10 @@ class Service:
         event = Answered(at=self.ports.clock.now(), key=key, number=number, reply=reply, by=by or self.owner)
         applied = self.ports.store.apply(job.id, event)
         self.ports.announce(job.id)
-        still_open = any(q.number == number for q in applied.job.open_questions)
-        if applied.duplicate:
-            return applied
-        if applied.outcome == "ignored" or still_open:
+        asked = next((q for q in applied.job.questions if q.number == number), None)
+        if asked is None or (not asked.is_open and not _is_answered_by(asked, event, applied)):
+            raise Refusal(closed_words(applied.job, number))
+        if asked.is_open:
             raise Refusal(applied.reason)
         return applied
 
@@ -348,7 +348,12 @@ def _safe_name(text: str) -> str:
     return safe if safe[:1].isalpha() else f"job-{safe}".rstrip("-")
 
 
-def _decision(row: RowMapping, asked: Sequence[str]) -> Decision:
+def _is_answered_by(question: Question, event: Answered, applied: Applied) -> bool:
+    """This very answer closed it: now, or the first time that it was sent."""
+    return question.status is Status.answered and (applied.duplicate or question.closed_at == event.at)
+
+
+def _decision(row: Mapping[str, Any], asked: Sequence[str]) -> Decision:
     return Decision(
         row["seq"],
         row["at"],

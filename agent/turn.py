@@ -12,6 +12,7 @@ from __future__ import annotations
 from agent import leases
 from agent.outbox import perform_next
 from agent.ports import Ports
+from states.effects import Redo
 
 EFFECTS_MAX = 200
 """Effects of one turn; a loop without end would be a fault of the table, and must not hold a worker."""
@@ -28,7 +29,8 @@ def turn(job_id: str, ports: Ports) -> int:
             asked = ports.store.next_effect(job_id, ports.clock.now())
             if asked is None:
                 break
-            renewed = leases.renew(ports.store, ports.clock, lease) if _half_spent(lease, ports) else lease
+            fresh = asked.effect.redo is not Redo.adopt and not _half_spent(lease, ports)
+            renewed = lease if fresh else leases.renew(ports.store, ports.clock, lease)
             if renewed is None:
                 break
             lease = renewed

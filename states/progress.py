@@ -137,6 +137,7 @@ def _progress(
         rate_per_s=rate,
         log_eta_s=_log_eta(piece, main),
         cadence_s=cadence,
+        stride=_stride(main),
         segments=main.segments if main else 0,
         phase=named,
         phase_line=lines[where].number if named else 0,
@@ -185,6 +186,14 @@ def _speed(
     rate = statistics.median(own)
     gains = [after - before for (before, _), (after, _) in pairwise(moves)]
     return rate, (statistics.median(gains) if gains else 1.0) / rate
+
+
+def _stride(main: Series | None) -> float | None:
+    """How far the main counter goes from one print to the next."""
+    if main is None:
+        return None
+    gains = [after - before for (before, _), (after, _) in pairwise(_segment(main)[-_RECENT_MOVES:])]
+    return statistics.median(gains) if gains else None
 
 
 def _is_rate_of(main: Series, beat: Pulse) -> bool:

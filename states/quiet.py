@@ -12,8 +12,12 @@ import hashlib
 from datetime import datetime
 
 from states.guards.parts import twins_to_stop
-from states.job import Job
-from states.observation import SECOND_LOOK, Observation
+from states.job import Job, State
+from states.observation import SECOND_LOOK, Observation, Waiting
+from states.timers import waiting_topic
+
+STUCK = frozenset({Waiting.held, Waiting.never, Waiting.budget})
+"""Reasons to wait that no waiting cures."""
 
 
 def story(seen: Observation) -> str:
@@ -41,9 +45,17 @@ def story_of(job: Job) -> str:
         return ""
     if job.attempt.suspect is not None or job.attempt.seen.phase in SECOND_LOOK:
         return ""
-    if twins_to_stop(job, job.attempt.seen):
+    if twins_to_stop(job, job.attempt.seen) or _is_to_be_asked_about(job, job.attempt.seen):
         return ""
     return story(job.attempt.seen)
+
+
+def _is_to_be_asked_about(job: Job, seen: Observation) -> bool:
+    """It will not move by itself, and a second look that says the same is what the question waits for (E3, C3)."""
+    if job.state is not State.queued or not (seen.held or seen.waiting in STUCK):
+        return False
+    topics = (waiting_topic(job, f"{kind}:{seen.reason}") for kind in ("held", "never-fits"))
+    return not any(topic in job.asked_topics for topic in topics)
 
 
 def is_quiet(known_story: str, deadline: datetime | None, seen: Observation, now: datetime) -> bool:

@@ -85,6 +85,7 @@ class Progress(Frozen):
     loss_missing_steps: main steps seen since the loss field was last printed as a finite number.
     rate_per_s: main-counter units per second as the log itself shows them (time stamps or its own figure).
     log_eta_s: the ETA that the log itself prints, in seconds.
+    stride: main-counter units between two prints of it, None when it was printed once.
     segments: how often the main counter restarted within this piece (resume, second run, reset).
     phase: the last phase sentence recognised (`loading data`, `saving checkpoint`), or "".
     phase_line: its original line; 0 if none.
@@ -104,6 +105,7 @@ class Progress(Frozen):
     rate_per_s: float | None = None
     log_eta_s: float | None = None
     cadence_s: float | None = None
+    stride: float | None = None
     segments: int = 0
     phase: str = ""
     phase_line: int = 0

@@ -35,8 +35,8 @@ def deadlines(job: Job) -> dict[str, datetime]:
             found["stop"] = job.stop.retry_at if job.stop else None
         case State.collecting:
             found["collect"] = job.collect_at
-    if job.unreachable_since is not None and not job.unreachable_said:
-        found["unreachable"] = _later(job.unreachable_since, job.policy.unreachable_report_s)
+    if job.unreachable_since is not None:
+        found["unreachable"] = _unreachable(job)
     return {name: at for name, at in found.items() if at is not None}
 
 
@@ -136,6 +136,15 @@ def _queued(job: Job) -> dict[str, datetime | None]:
 def waiting_topic(job: Job, topic: str) -> str:
     """The key under which a long wait is asked about, once per attempt (G5)."""
     return f"{topic}:{job.attempt.number}.{job.attempt.restarts_seen}"
+
+
+def _unreachable(job: Job) -> datetime | None:
+    """When the silence of the cluster is told, and then, once, when it is asked about."""
+    since, policy = job.unreachable_since, job.policy
+    if not job.unreachable_said:
+        return None if job.state is State.stopping else _later(since, policy.unreachable_report_s)
+    asks = job.state in (State.queued, State.running) and f"unreachable:{since}" not in job.asked_topics
+    return _later(since, policy.unreachable_ask_s) if asks else None
 
 
 def _running(job: Job) -> dict[str, datetime | None]:

@@ -63,7 +63,6 @@ ClusterName = Annotated[
 
 BY_NAME: Mapping[str, Exit] = {
     "agent.yamlfile.UserFileError": Exit.usage,
-    "agent.requestfile.RequestError": Exit.usage,
     "agent.readfile.ReadError": Exit.usage,
     "states.policy.PolicyError": Exit.usage,
     "agent.service.Refusal": Exit.refused,

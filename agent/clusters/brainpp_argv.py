@@ -33,14 +33,14 @@ TIMED_OUT_CODE = 124
 """What `timeout` ends with when the limit was reached."""
 
 ENTRY = (
-    'w=$1 e=$2 s=$3 f=$4 d=$5; shift 5; i=0; '
+    "w=$1 e=$2 s=$3 f=$4 d=$5; shift 5; i=0; "
     f'until [ -d "$w" ] && [ -e "${{s:-$w}}" ]; do i=$((i+1)); if [ "$i" -gt {WORKSPACE_WAIT_S} ]; then '
     'echo "watchkeeper: $w is not as it was prepared: is it mounted?" >&2; '
     f'exit {NO_WORKSPACE_CODE}; fi; sleep 1; done; cd "$w" || exit {NO_WORKSPACE_CODE}; '
     'if [ -n "$e" ]; then PATH=$e/bin:$PATH VIRTUAL_ENV=$e; export PATH VIRTUAL_ENV; fi; '
     'if [ -z "$s" ]; then exec "$@"; fi; '
     'case "${DISTRIBUTED_JOB:+${NODE_RANK:-$(uname -n)}}" in ""|0) ;; '
-    '*) d=$d/rank-${NODE_RANK:-$(uname -n)} ;; esac; '
+    "*) d=$d/rank-${NODE_RANK:-$(uname -n)} ;; esac; "
     'exec sh "$s" $f "$d" -- "$@"'
 )
 """What runs in each replica: wait for the workspace, go there, put the environment first, run the wrapper.
@@ -49,7 +49,15 @@ $1 workspace, $2 environment or "", $3 wrapper or "", $4 its flags, $5 its folde
 one of its own), then the command.
 """
 
-_WHOSE = ("--name", "--metadata-name", "--namespace", "--charged-group", "--group", "--predict-only", "--dry-run")
+_WHOSE = (
+    "--name",
+    "--metadata-name",
+    "--namespace",
+    "--charged-group",
+    "--group",
+    "--predict-only",
+    "--dry-run",
+)
 _RESTARTS = ("-r", "--restart-policy", "--auto-restart", "--backoff_limit", "--enable-self-health")
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -120,7 +128,9 @@ def check(submission: Submission) -> None:
     if not spec.command:
         raise Refused("there is no command to run")
     if not spec.image:
-        raise Refused("Brain++ runs every job in a container image; name it with `image:`", cause="image.not_found")
+        raise Refused(
+            "Brain++ runs every job in a container image; name it with `image:`", cause="image.not_found"
+        )
     if not spec.workspace.startswith("/"):
         raise Refused("the workspace must be an absolute path, as it is seen inside the job")
     shown = [spec.image, spec.workspace, spec.environment, *spec.mounts, *spec.exclude_nodes]
@@ -195,7 +205,9 @@ def _as_given(mount: str, storage: Mapping[str, str]) -> str:
     path = posixpath.normpath(path)
     inside = posixpath.normpath(inside) if inside else path
     if not path.startswith("/") or not inside.startswith("/") or ":" in inside:
-        raise Refused(f"the mount {mount!r} is not an absolute path, or path:/path in the job", cause="mount.missing")
+        raise Refused(
+            f"the mount {mount!r} is not an absolute path, or path:/path in the job", cause="mount.missing"
+        )
     home = _home(path, storage)
     if home is None:
         raise _unmapped(path)

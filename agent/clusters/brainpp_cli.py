@@ -83,7 +83,9 @@ class Cli:
     def _call(self, tool: str, words: Sequence[str], namespace: str, timeout_s: float | None) -> Ran:
         keys = self.keys()
         if any(value in word for value in _hidden(keys) for word in words):
-            raise Refused("one of the keys stands in the request itself; take it out (rule B4)", cause="auth.denied")
+            raise Refused(
+                "one of the keys stands in the request itself; take it out (rule B4)", cause="auth.denied"
+            )
         env = {**self._variables, NAMESPACE_VARIABLE: namespace, **keys}
         return self._run([self.programs[tool], *words], env, timeout_s or self.timeout_s)
 

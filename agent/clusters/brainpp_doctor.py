@@ -43,10 +43,14 @@ def _rjob(cli: Cli) -> Finding:
     try:
         usage = plain(cli.usage("rjob"))
     except ClusterError as error:
-        return Finding("rjob", "wrong", str(error), "Install the Brain++ tools, or set `rjob: PATH` for the cluster.")
+        return Finding(
+            "rjob", "wrong", str(error), "Install the Brain++ tools, or set `rjob: PATH` for the cluster."
+        )
     if missing := [word for word in SUBCOMMANDS if word not in usage]:
         said = f"`{cli.programs['rjob']}` is another program: its help does not offer {', '.join(missing)}"
-        return Finding("rjob", "wrong", said, "Set `rjob: PATH` in the cluster's options to the one of Brain++.")
+        return Finding(
+            "rjob", "wrong", said, "Set `rjob: PATH` in the cluster's options to the one of Brain++."
+        )
     return Finding("rjob", "fine", f"`{cli.programs['rjob']}` is the one of Brain++")
 
 
@@ -90,7 +94,9 @@ def _reach(cli: Cli, pair: Pair) -> Finding:
     except Refused as error:
         return Finding("cluster", "wrong", str(error))
     except ClusterError as error:
-        return Finding("cluster", "wrong", str(error), f"Is {ENTRY_VARIABLE} right? Set `entry:` for the cluster.")
+        return Finding(
+            "cluster", "wrong", str(error), f"Is {ENTRY_VARIABLE} right? Set `entry:` for the cluster."
+        )
     if ran.rc != 0:
         mend = f"Check the keys, and {ENTRY_VARIABLE} (`entry:` in the cluster's options)."
         return Finding("cluster", "wrong", cli.words(ran), mend)

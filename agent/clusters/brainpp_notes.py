@@ -24,8 +24,10 @@ from states.spec import Lane
 
 
 class Note(Frozen):
-    """One submitted job. wrapped: the wrapper runs around its command. time_limit_s: as asked."""
+    """One submitted job. name: as submitted; the wrapper's folder is called so. wrapped: the wrapper runs around
+    its command. time_limit_s: as asked."""
 
+    name: str
     workspace: str
     owner: str
     fingerprint: str
@@ -77,14 +79,14 @@ class Notes:
         return self._root / namespace / f"{name}.json"
 
 
-def end_of(note: Note | None, name: str) -> End:
+def end_of(note: Note | None) -> End:
     """What the wrapper has recorded of the job so far; of several replicas, the first that ended badly.
 
     Nothing where there is no note, no wrapper, or a workspace that cannot be seen from here.
     """
     if note is None or not note.wrapped:
         return End()
-    folder = wrapper.run_dir(note.workspace, name)
+    folder = wrapper.run_dir(note.workspace, note.name)
     folders = [folder, *sorted(folder.glob("rank-*"))] if note.replicas > 1 else [folder]
     records = [record for record in map(wrapper.record, folders) if record is not None]
     if not records:

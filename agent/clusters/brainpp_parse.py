@@ -20,8 +20,12 @@ _HEADER = re.compile(
     rf"{_STAMP}rjob (?P<name>{_NAME})(?: \(showname=(?P<show>[^)\n]{{0,253}})\))?"
     r" {0,4}: {0,4}(?P<word>[A-Za-z]{1,40})(?![A-Za-z])(?P<rest>[^\n]{0,400})"
 )
-_TASK = re.compile(rf"{_STAMP}\|- task [^\s:]{{1,253}}: (?P<count>\d{{1,9}}) replicas? (?P<dict>\{{[^}}\n]*\}})?")
-_REPLICA = re.compile(rf"{_STAMP}\|- replica [^\s:]{{1,253}}: [A-Za-z_]{{1,40}}(?:, {{1,4}}(?P<node>[\w.-]{{1,253}}))?")
+_TASK = re.compile(
+    rf"{_STAMP}\|- task [^\s:]{{1,253}}: (?P<count>\d{{1,9}}) replicas? (?P<dict>\{{[^}}\n]*\}})?"
+)
+_REPLICA = re.compile(
+    rf"{_STAMP}\|- replica [^\s:]{{1,253}}: [A-Za-z_]{{1,40}}(?:, {{1,4}}(?P<node>[\w.-]{{1,253}}))?"
+)
 _COUNTER = re.compile(r"'(\w{1,40})': (\d{1,9})")
 _CREATED = re.compile(rf"created rjob_name: {{0,4}}(?P<name>{_NAME})\s*$", re.MULTILINE)
 _LEFT_OUT = re.compile(r"\n\[\.\.\. \d+ bytes left out \.\.\.\]\n")

@@ -43,9 +43,12 @@ MAY_BE_A_PREEMPTION = frozenset({"failed", "stopped", "killed"})
 """Words that a preempted idle job may show; which one it is, nobody has written down (RJOB 10)."""
 
 _PREEMPTED = re.compile(
-    r"(?<!to be )\bpreempted\b|\bpreempt(?:ing|ion)\b|\bevicted\b|\beviction\b|被抢占|抢占驱逐|被驱逐", re.IGNORECASE
+    r"(?<!to be )\bpreempted\b|\bpreempt(?:ing|ion)\b|\bevicted\b|\beviction\b|被抢占|抢占驱逐|被驱逐",
+    re.IGNORECASE,
 )
-_NEVER = re.compile(r"is workspace type|can only use GPU/CPU workload|quotagroup .{0,60}not found", re.IGNORECASE)
+_NEVER = re.compile(
+    r"is workspace type|can only use GPU/CPU workload|quotagroup .{0,60}not found", re.IGNORECASE
+)
 _HELD = re.compile(r"has no right|cannot get resource|operate\[use\]", re.IGNORECASE)
 TEXT_MAX = 400
 
@@ -180,7 +183,9 @@ def _texts(value: object) -> tuple[str, ...]:
 
 # --- a submit that was turned down -------------------------------------------------------------------------
 
-ALREADY_THERE = re.compile(r"already ?exists|\bduplicate|name .{0,80}\b(?:taken|in use)\b|\b409\b", re.IGNORECASE)
+ALREADY_THERE = re.compile(
+    r"already ?exists|\bduplicate|name .{0,80}\b(?:taken|in use)\b|\b409\b", re.IGNORECASE
+)
 NOT_FOUND = re.compile(r"not[ -]?found|does not exist|no resources found", re.IGNORECASE)
 NOT_READY = re.compile(r"TypeError: 'NoneType' object is not iterable")
 PASSING = re.compile(

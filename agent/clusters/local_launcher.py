@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 from agent.clusters import wrapper
-from agent.clusters.local_process import Process, alive, group_alive, identify, signal_group
+from agent.clusters.local_process import Process, alive, identify, signal_group
 from agent.clusters.local_records import Job, Store
-from agent.clusters.local_schedule import conclude, fail, folder_of, leader_of, step
+from agent.clusters.local_schedule import conclude, fail, folder_of, leader_of, over, step
 from agent.clusters.local_time import monotonic_s, now
 
 LOOK_S = 5.0
@@ -124,7 +124,7 @@ def watch(
             child = None
             if code >= 0:
                 break
-        if child is None and not group_alive(group):
+        if child is None and over(job, group):
             break
         now_s = monotonic_s()
         seen = store.read(job.id)

@@ -71,7 +71,7 @@ def group_alive(leader: Process) -> bool:
 
 def signal_group(leader: Process, number: signal.Signals) -> None:
     """Send a signal to every member of the group that `leader` founded; nothing when it is gone."""
-    if group_alive(leader):
+    if identify(leader.pid) in (None, leader):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, number)
 

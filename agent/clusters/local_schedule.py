@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import agent
 from agent.clusters import wrapper
-from agent.clusters.local_process import Process, alive, born_about, detach, group_alive, nudge
+from agent.clusters.local_process import Process, alive, born_about, detach, group_alive, nudge, signal_group
 from agent.clusters.local_records import Ask, End, Job, Store
 from agent.clusters.local_slots import Slots, Wait, plan
 from agent.clusters.local_time import now
@@ -72,7 +72,8 @@ def tend(store: Store, job: Job) -> Job:
     if alive(job.launcher):
         return job
     leader = leader_of(job)
-    if leader is not None and not group_alive(leader):
+    if leader is not None and over(job, leader):
+        signal_group(leader, signal.SIGKILL)
         return conclude(store, job._replace(group=leader))
     if job.spawned_at is not None and abs(now() - job.spawned_at) < LAUNCHER_START and job.launcher is None:
         return job
@@ -80,6 +81,15 @@ def tend(store: Store, job: Job) -> Job:
         log = store.root / "launcher.log"
         return fail(store, job, f"its launcher did not come up in {SPAWNS_MAX} tries (see {log})")
     return spawn(store, job)
+
+
+def over(job: Job, leader: Process) -> bool:
+    """True when the wrapper is gone and has recorded the end, or nobody of its group is left."""
+    if alive(leader):
+        return False
+    found = wrapper.record(folder_of(job))
+    recorded = found is not None and found.id == job.id and found.ended_at is not None
+    return recorded or not group_alive(leader)
 
 
 def leader_of(job: Job) -> Process | None:

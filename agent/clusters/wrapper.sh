@@ -67,14 +67,10 @@ fi
 # --- the heartbeat, in the background; it ends with this process --------------------------------------
 beat() {
     exec </dev/null >/dev/null 2>&1 # for good: a shell would keep the old ones, and somebody waits for their end
-    nap=''
-    trap '' TERM INT HUP USR2
-    trap 'kill -s KILL "$nap"; exit 0' USR1
+    trap '' TERM INT HUP USR1 USR2
     while kill -s 0 $$; do
         now >"$dir/heartbeat"
-        sleep "${WATCHKEEPER_HEARTBEAT_S:-15}" &
-        nap=$!
-        wait "$nap"
+        sleep "${WATCHKEEPER_HEARTBEAT_S:-15}"
     done
 }
 beat &
@@ -103,23 +99,24 @@ else
     run "$@" &
 fi
 child=$!
+exec 2>/dev/null # bash would tell of every child that a signal ended
 
 # A trap that ran may have cut `wait` short, and the status is the signal's then: ask again. A shell that has told
 # the status answers 127; bash, when the child ended in that very moment, has lost it and would wait for ever, so
 # somebody interrupts it. What the signal said is true then: both got it at once.
 caught=''
-wait "$child" 2>/dev/null
+wait "$child"
 code=$?
 while [ -n "$caught" ]; do
     caught='' dog=''
-    if ! kill -s 0 "$child" 2>/dev/null; then
+    if ! kill -s 0 "$child"; then
         (exec >/dev/null 2>&1; sleep 1; kill -s USR2 $$) &
         dog=$!
     fi
-    wait "$child" 2>/dev/null
+    wait "$child"
     again=$?
     if [ -n "$dog" ]; then
-        kill "$dog" 2>/dev/null
+        kill -s KILL "$dog"
         if [ -n "$caught" ] || [ "$again" -eq 127 ]; then break; fi
     fi
     code=$again
@@ -131,9 +128,10 @@ if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then signal=$((code - 128)); fi
 for try in 1 2 3; do
     if [ ! -d "$dir" ]; then break; fi
     if (printf '{%s,"exit_code":%d,"signal":%s,"ended_at":"%s"}\n' "$facts" "$code" "$signal" "$(now)" \
-        >"$dir/exit.json.$$" && mv -f "$dir/exit.json.$$" "$dir/exit.json") 2>/dev/null; then break; fi
+        >"$dir/exit.json.$$" && mv -f "$dir/exit.json.$$" "$dir/exit.json"); then break; fi
     if [ "$try" -lt 3 ]; then sleep 1; fi
 done
-kill -s USR1 "$heart" 2>/dev/null
-wait "$heart" 2>/dev/null
+# A signal that a shell would have to handle can be lost while that shell is being forked; KILL cannot.
+kill -s KILL "$heart"
+wait "$heart"
 exit "$code"

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from agent.clock import Clock
 from agent.reader.budget import Budget, Entry, Ledger, Limits
 from agent.reader.prices import cost_usd
-from agent.reader.prompt import Facts, Prompt, build, facts_of
+from agent.reader.prompt import REASONS_MAX, Facts, Prompt, build, facts_of
 from agent.reader.reply import Answer, NoAnswer, Reading, Void, VoidKind, check
 from states.causes import diagnose
 from states.effects import Interpret
@@ -32,12 +32,16 @@ REST_S_MAX = 3600.0
 RESTS_S: Mapping[VoidKind, float] = {
     "auth": 600.0,
     "payment": 600.0,
+    "request": 60.0,
     "busy": 30.0,
     "timeout": 60.0,
     "unreachable": 60.0,
 }
 """How long the server is left alone after such a failure, unless it says for how long itself."""
 
+
+FACT_BOUND_CHARS = 4000
+"""Of a text in the facts, before the rules look at it; a row of the prompt is shorter still."""
 
 NOT_BILLED: frozenset[VoidKind] = frozenset({"auth", "payment", "request", "busy", "unrecorded"})
 """Failures that a server does not charge for. What a call cost that ended half way is not known."""
@@ -129,24 +133,25 @@ class ModelReader:
 
     def prompt(self, found: Sequence[Line], facts: Facts) -> Prompt:
         """The question about these lines. Raises NoAnswer("empty") when there is no text."""
+        facts = self._cleaned(facts)
         diagnosis = diagnose(found, reasons=facts.reasons, exit_code=facts.exit_code, signal=facts.signal)
         shown = choose(found, pointed_at(diagnosis, measure(found)))
         if not shown:
             raise NoAnswer("empty", "there is no log text to read")
-        return build(shown, self._redacted(facts))
+        return build(shown, facts)
 
     def close(self) -> None:
         """Let go of connections."""
         self.caller.close()
 
-    def _redacted(self, facts: Facts) -> Facts:
-        return facts.model_copy(
-            update={
-                "native": self._redact(facts.native),
-                "reasons": tuple(self._redact(reason) for reason in facts.reasons),
-                "situation": self._redact(facts.situation),
-            }
-        )
+    def _cleaned(self, facts: Facts) -> Facts:
+        """The texts of others in the facts, redacted and then bounded."""
+        reasons = tuple(self._redact(reason)[:FACT_BOUND_CHARS] for reason in facts.reasons[-REASONS_MAX:])
+        texts = {
+            name: self._redact(getattr(facts, name))[:FACT_BOUND_CHARS]
+            for name in ("phase", "native", "situation", "cause")
+        }
+        return facts.model_copy(update={"reasons": reasons, **texts})
 
     def _read(self, prompt: Prompt, job_id: str) -> Reading | Void:
         key = prompt.key(self.caller.name, self.caller.how)
@@ -171,11 +176,13 @@ class ModelReader:
     def _ask(self, prompt: Prompt, key: str, job_id: str) -> Reading | Void:
         """One paid call; noted whatever comes of it."""
         name, answer, cost = self.caller.name, None, None
-        kind: str = "read"
+        kind: str = "invalid"
         try:
             answer = self.caller.ask(prompt)
             cost = cost_usd(name, answer.tokens)
-            return check(answer, prompt, self._redact).model_copy(update={"cost_usd": cost})
+            reading = check(answer, prompt, self._redact)
+            kind = "read"
+            return reading.model_copy(update={"cost_usd": cost})
         except NoAnswer as failure:
             kind = failure.kind
             self._rest_after(failure)

@@ -57,9 +57,10 @@ def interpret(job: Job, event: LogsRead) -> Change:
 
 
 def note_reading(job: Job, event: Interpreted) -> Change:
-    """The model's reading is valid and calm: kept as evidence, the job goes on."""
-    calm = f"the model read a calm phase: {event.summary}" if event.summary and not event.failed else ""
-    return Change(job.with_note(calm), (), event.summary or event.failed)
+    """What the model read, kept as evidence; the job goes on as it was (I2)."""
+    said = event.failed or event.summary
+    note = f"the model read the log as {event.verdict}: {event.summary}" if event.summary and not event.failed else ""
+    return Change(job.with_note(note), (), said)
 
 
 def ask_whether_off(job: Job, event: LogsRead | Interpreted) -> Change:

@@ -142,11 +142,20 @@ def _learnt(before: Track, now: Progress, heard: datetime, phase: str, milestone
     gap = now.cadence_s
     if gap is None and milestone and phase == before.phase:
         gap = _gap(before.milestone_at, heard)
+        gap = gap / _prints(before, now) if gap is not None else None
     learnt = _eased(before.cadences.get(phase), gap if milestone else None)
     if learnt is None:
         return before.cadences
     kept = {name: value for name, value in before.cadences.items() if name != phase}
     return dict([*kept.items(), (phase, learnt)][-CADENCES_MAX:])
+
+
+def _prints(before: Track, now: Progress) -> float:
+    """How many milestones one look found at once: without times of its own, a log of a line a minute that is looked
+    at twice an hour would teach a cadence of half an hour, and the looks would grow ever rarer by it."""
+    if before.main is None or now.main is None or not now.stride or not _same_main(before, now):
+        return 1.0
+    return max(1.0, (now.main.value - before.main.value) / now.stride)
 
 
 def _eased(known: float | None, gap: float | None) -> float | None:

@@ -13,13 +13,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent import leases
 from agent.clock import VirtualClock
 from agent.clusters.base import Cluster, Submission
 from agent.clusters.scripted import Away, JobScript, Moment, ScriptedCluster, SubmitFault, Written
 from agent.library import Library
+from agent.outbox import perform_next
 from agent.ports import Ports
 from agent.service import Service
-from agent.store import Store
+from agent.store import AskedEffect, Store
 from agent.turn import turn
 from agent.wave import wave
 from states.job import Job
@@ -109,6 +111,17 @@ class Desk:
         while job_ids := self.store.jobs_with_effects(self.clock.now()):
             done += sum(turn(job_id, self.ports) for job_id in job_ids)
         return done
+
+    def perform_up_to(self, job_id: str, kind: str) -> AskedEffect:
+        """Perform the run's effects one by one; returns the first of this kind, which is not performed."""
+        lease = leases.claim(self.store, self.clock, job_id)
+        assert lease is not None
+        while (asked := self.store.next_effect(job_id, self.clock.now())) is not None:
+            if asked.effect.kind == kind:
+                leases.release(self.store, lease)
+                return asked
+            perform_next(self.ports, asked, lease)
+        raise AssertionError(f"{job_id} asks for no {kind}")
 
     def look(self) -> list[str]:
         """One wave and what follows from it."""

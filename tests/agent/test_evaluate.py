@@ -19,7 +19,7 @@ CASES = {
         'loading\nTraceback (most recent call last):\n  File "t.py", line 3, in <module>\nValueError: wrong shape\n',
         "verdict: failed\ncause: code.exception\nalso: [data.corrupt]\n",
     ),
-    "c-unclear": ("hello\nplease wait\n", "truth:\n  verdict: ambiguous\n  silence_s_at_observation: 400\n"),
+    "c-unclear": ("hello\nplease wait\n", "truth:\n  verdict: ambiguous\n  silence_s_at_observation: 9000\n"),
 }
 
 
@@ -69,7 +69,7 @@ def test_the_figures(cases: Path) -> None:
     assert figures["tokens"] == 3 * 2150
     assert figures["cost_usd"] == pytest.approx(3 * 0.000275)
     assert [one["case"] for one in figures["disagreements"]] == ["b-broken"]
-    assert "silent for: more than 5 min" in served.asked[2].user
+    assert "silent for: more than 1 h" in served.asked[2].user
     sent = json.dumps([asked.body["messages"] for asked in served.asked])
     assert "data.corrupt" not in sent
     assert "ambiguous" not in sent
@@ -99,7 +99,7 @@ def test_record_with_a_key_and_replay_without(
 
 
 def test_only_what_the_rules_leave_open(cases: Path, home: Path, model: FakeModel) -> None:
-    assert main([str(cases), "--unsettled"], env(home, model)) == 0
+    assert main([str(cases), "--open"], env(home, model)) == 0
     assert len(model.asked) == 1
     assert all("loss" not in asked.user and "wrong shape" not in asked.user for asked in model.asked)
 

@@ -1,6 +1,9 @@
 """`wk` in a subprocess with a home of its own, the jobs it runs, and what it printed.
 
-Never: a part of the program called in this process; a stand-in for the cluster.
+To wait for something, or to count what the cluster has, the database and the cluster are looked at directly: that is
+quick, and no command vouches for itself.
+
+Never: a command called in this process; a stand-in for the cluster.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agent.clock import SystemClock
+from agent.clusters.local import LocalCluster
+from agent.peek import Peek
 from agent.resident import Presence, Resident
 
 ROOT = Path(__file__).parent.parent.parent
@@ -104,14 +109,17 @@ class Wk:
         return Resident(self.home / "state", SystemClock()).holder()
 
     def board(self) -> list[dict[str, Any]]:
-        """`wk jobs --json`."""
-        found: list[dict[str, Any]] = self("jobs", "--json").data
-        return found
+        """Every run on the board, newest first."""
+        rows = Peek(self.home / "state" / "watchkeeper.db").rows(live=False)
+        return [{"id": row.id, "state": row.state, **row.board} for row in rows]
 
-    def cluster_jobs(self) -> list[dict[str, Any]]:
-        """`wk list --json`: what the cluster itself has."""
-        found: list[dict[str, Any]] = self("list", "--json").data
-        return found
+    def cluster(self) -> LocalCluster:
+        """The cluster itself."""
+        return LocalCluster("local", {"root": str(self.home / "state" / "local")})
+
+    def cluster_jobs(self) -> list[str]:
+        """Names of all jobs that the cluster has."""
+        return [line.name for line in self.cluster().list()]
 
     def close(self, eventually: Callable[..., Any]) -> None:
         """End the resident agent, if one is left."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from tests.cli.program import Wk
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from tests.cli.program import Wk, finish
 
 
-def test_a_question_is_listed_answered_once_and_settles_the_run(wk: Wk) -> None:
+def test_a_question_is_listed_answered_once_and_settles_the_run(
+    wk: Wk, eventually: Callable[..., Any]
+) -> None:
     gone = str(wk.workspace / "not-there")
     run = wk("run", "--detach", "--json", "--workspace", gone, "--", "true").data["run"]
-    shown = wk("follow", "--json", run) if False else None
-    assert shown is None
+    eventually(lambda: wk.board()[0]["state"] == "blocked")
     (question,) = asked(wk)
     assert question["run"] == run
     assert gone in question["asks"]
@@ -41,10 +47,26 @@ def test_a_question_is_listed_answered_once_and_settles_the_run(wk: Wk) -> None:
     assert wk.cluster_jobs() == []
 
 
-def asked(wk: Wk) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = wk("questions", "--json").data
+def test_an_answer_with_nobody_watching_takes_effect_and_leaves_somebody(
+    wk: Wk, eventually: Callable[..., Any]
+) -> None:
+    folder = wk.workspace / "later"
+    process = wk.start("run", "--workspace", str(folder), "--", "pwd > where.txt")
+    try:
+        eventually(lambda: wk.board() and wk.board()[0]["state"] == "blocked")
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+    finish(process)
+    (run,) = wk.board()
+    folder.mkdir()
+    answered = wk("answer", run["id"], "again")
+    assert answered.code == 0, answered.err
+    assert "Nobody was watching" in answered.err
+    assert wk("follow", run["id"]).code == 0
+    assert (folder / "where.txt").exists()
+    assert len(wk.cluster_jobs()) == 1
+
+
+def asked(wk: Wk) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = wk("questions", "--json").data
     return found
-
-
-def test_an_answer_with_nobody_watching_takes_effect_at_once(wk: Wk) -> None:
-    """The agent that asked was killed; the answer carries the run on and leaves somebody to watch it."""

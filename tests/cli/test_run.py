@@ -54,7 +54,7 @@ def test_json_is_one_event_a_line(wk: Wk) -> None:
 def test_a_request_file_runs_beside_itself(wk: Wk) -> None:
     folder = wk.workspace / "sub"
     folder.mkdir()
-    (folder / "job.yaml").write_text("command: pwd > where.txt\noutputs: where.txt\n", encoding="utf-8")
+    (folder / "job.yaml").write_text("command: pwd > where.txt\nworkspace: .\n", encoding="utf-8")
     ran = wk("run", "sub/job.yaml", "--json")
     assert ran.code == 0, ran.out
     assert (folder / "where.txt").read_text(encoding="utf-8").strip() == str(folder.resolve())

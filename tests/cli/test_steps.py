@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agent.clusters.base import Ref
+from states.observation import Phase
 from tests.cli.program import Wk, steps
 
 
@@ -14,8 +16,9 @@ def test_a_submit_leaves_no_record_and_nobody_watching(wk: Wk, eventually: Calla
     assert wk.board() == []
     assert wk.resident() is None
     job = sent["cluster_job_id"]
-    eventually(lambda: wk("get", job, "--json").data["phase"] == "running")
-    eventually(lambda: "step 2/30" in wk("logs", job).out)
+    ref = Ref(sent["name"], job)
+    eventually(lambda: "step 2/30" in wk.cluster().logs(ref).text)
+    assert wk("get", job).out.startswith(f"{job}: running")
     checked = wk("check", job)
     assert checked.code == 0, checked.err
     assert "step" in checked.out
@@ -26,7 +29,7 @@ def test_a_submit_leaves_no_record_and_nobody_watching(wk: Wk, eventually: Calla
     assert early.code == 5, early.out
     stopped = wk("stop", job, "--json")
     assert stopped.data == {"job": job, "asked": "stop"}
-    eventually(lambda: wk("get", job, "--json").data["phase"] == "stopped")
+    eventually(lambda: wk.cluster().observe([ref])[ref.name].phase is Phase.stopped)
     assert wk("delete", job).code == 5
     assert wk("delete", job, "--name", job).code == 0
     gone = wk("get", job)

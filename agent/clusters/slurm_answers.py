@@ -1,0 +1,86 @@
+"""A row of Slurm's records as the answers of the seam: a match, an observation, events, a prediction.
+
+Never: say more than a row says; take another job's wrapper record for this one's.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from agent.clusters import wrapper
+from agent.clusters.slurm_lookup import Found, folder_of
+from agent.clusters.slurm_parse import Row
+from agent.clusters.slurm_script import agrees
+from agent.clusters.slurm_states import moment, normalise
+from states.observation import ENDED, Match, NativeEvent, Observation, Phase
+
+NOT_KNOWN_YEARS = 5
+"""A start so far away is Slurm's way of not knowing one (ENGINES: 2090)."""
+
+
+def observation(found: Found, at: datetime, running: int) -> Observation:
+    """One look at one job. running: how many jobs of this person run."""
+    row = found.row
+    if row is None:
+        phase = Phase.gone if found.asked else Phase.unknown
+        return Observation(phase=phase, taken_at=at, reason=found.why)
+    twins = tuple(match(twin) for twin in found.twins)
+    seen = Observation(taken_at=at, twins=twins, **normalise(row | {"OwnRunning": str(running)}))
+    return confirmed(seen, row) if seen.phase in ENDED else seen
+
+
+def by_id(row: Row) -> int:
+    return int(row["JobId"]) if row["JobId"].isdecimal() else 0
+
+
+def match(row: Row, fingerprint: str = "", owner: str = "") -> Match:
+    name = row["JobName"]
+    return Match(
+        cluster_job_id=row["JobId"],
+        name=name,
+        phase=normalise(row)["phase"],
+        ours=agrees(row["Comment"], fingerprint=fingerprint, owner=owner, name=name),
+        submitted_at=moment(row["SubmitTime"]),
+    )
+
+
+def confirmed(seen: Observation, row: Row) -> Observation:
+    """What the job's own wrapper wrote of this end, if it did: the command's code, not the shell's around it."""
+    folder = folder_of(row)
+    written = wrapper.record(folder) if folder is not None else None
+    if written is None or written.ended_at is None or written.id != row["JobId"]:
+        return seen
+    told: dict[str, Any] = {"confirmed": True}
+    if seen.phase is Phase.failed and seen.exit_code is not None:
+        told |= {"exit_code": written.exit_code, "signal": written.signal}
+    return seen.model_copy(update=told)
+
+
+def events(row: Row) -> list[NativeEvent]:
+    """What one stay in the queue tells."""
+    seen = normalise(row)
+    told = [NativeEvent(at=moment(row["SubmitTime"]), kind="Queued", message=f"partition {row['Partition']}")]
+    if began := seen["started_at"]:
+        told.append(NativeEvent(at=began, kind="Started", message=f"on {row['NodeList']}"))
+    if ended := seen["ended_at"]:
+        told.append(NativeEvent(at=ended, kind="Ended", message=seen["native"]))
+    elif seen["phase"] is Phase.pending and row["JobState"].startswith("REQUEUED"):
+        told.append(NativeEvent(at=moment(row["EndTime"]), kind="Requeued", message=seen["native"]))
+    else:
+        told.append(NativeEvent(at=None, kind="Now", message=seen["native"]))
+    return told
+
+
+def with_times(words: str, now: datetime) -> str:
+    """`to start at 1796038104` with the time for people; one far in the future means that Slurm cannot tell."""
+
+    def told(found: re.Match[str]) -> str:
+        at = datetime.fromtimestamp(int(found[1]), UTC)
+        unknown = (
+            " (so far away that Slurm does not know a start)" if at.year > now.year + NOT_KNOWN_YEARS else ""
+        )
+        return f"start at {at.isoformat()}{unknown}"
+
+    return re.sub(r"start at (\d{9,})", told, words)
