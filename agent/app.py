@@ -1,7 +1,7 @@
 """The composition root: the only file that picks the concrete clock, store, clusters, reader and library.
 
-Imports of drivers are lazy and by name, so that a command pays only for what it uses; third parties add a cluster by the
-entry point group `watchkeeper.clusters`.
+Imports of drivers are lazy and by name, so that a command pays only for what it uses; third parties add a cluster
+by the entry point group `watchkeeper.clusters`.
 
 Never: logic of its own.
 """
@@ -32,6 +32,10 @@ from agent.yamlfile import UserFileError
 
 DRIVERS: Mapping[str, str] = {
     "local": "agent.clusters.local:LocalCluster",
+    "brainpp": "agent.clusters.brainpp:BrainppCluster",
+    "slurm": "agent.clusters.slurm:SlurmCluster",
+    "kubernetes": "agent.clusters.kubernetes:KubernetesCluster",
+    "ray": "agent.clusters.ray:RayCluster",
 }
 """Built-in drivers by kind: `module:class`, called with (name, options)."""
 
@@ -103,7 +107,9 @@ class App:
         from agent.readings import Readings
 
         ledger = Readings(self.store, self.redactor.text)
-        return model_reader(self.settings.model, key, clock=self.clock, ledger=ledger, redact=self.redactor.text)
+        return model_reader(
+            self.settings.model, key, clock=self.clock, ledger=ledger, redact=self.redactor.text
+        )
 
     @cached_property
     def ports(self) -> Any:
@@ -148,8 +154,10 @@ class App:
     def _make_cluster(self, name: str, options: Mapping[str, Any]) -> Cluster:
         kind = str(options.get("kind", name))
         own = {key: value for key, value in options.items() if key != "kind"}
-        if kind == "local":
-            own.setdefault("root", str(self.state_dir / "local"))
+        if kind in ("local", "brainpp"):
+            own.setdefault("root", str(self.state_dir / name))
+        if kind == "brainpp":
+            own["secrets"] = self.secrets.get
         made: Cluster = driver(kind)(name, own)
         return made
 

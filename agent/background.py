@@ -35,7 +35,7 @@ def ensure(env: Mapping[str, str], folder: Path, clock: Clock) -> tuple[Presence
     """
     resident = Resident(folder, clock)
     present = resident.holder()
-    if present is not None:
+    if present is not None and present.pid:
         return present, False
     return _started(env, folder, resident, clock), True
 
@@ -46,7 +46,7 @@ def _started(env: Mapping[str, str], folder: Path, resident: Resident, clock: Cl
     process = _spawn(env, log)
     while (clock.now() - began).total_seconds() < START_WAIT_S:
         present = resident.holder()
-        if present is not None:
+        if present is not None and present.pid:
             return present
         if process.poll() is not None and process.returncode != 0:
             break
@@ -58,7 +58,7 @@ def _started(env: Mapping[str, str], folder: Path, resident: Resident, clock: Cl
 
 
 def _spawn(env: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """This program again, in a session of its own. `-P`: a folder called `agent` where the person stands is not it."""
+    """This program again, in a session of its own. `-P`: a folder `agent` where the person stands is not it."""
     home = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join([home, *filter(None, [env.get("PYTHONPATH")])])
     with _appending(log) as out, open(os.devnull, "rb") as nothing:

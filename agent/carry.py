@@ -1,4 +1,4 @@
-"""The loop of a process that carries runs for as long as it stays: `serve`, and `run` or `follow` where nobody is resident.
+"""The loop of a process that carries runs while it stays: `serve`, and `run` or `follow` where nobody is resident.
 
 A delegated run is never unwatched. So who leaves while something is still live leaves a resident agent behind first,
 and who follows takes over when the resident one is gone. Both at once are safe: leases and claims keep them apart.
@@ -40,7 +40,7 @@ class Carrier:
 
     def start(self) -> None:
         """Carry runs from here on."""
-        self._app.watchers.enter()
+        enter(self._app)
         self._wakes = self._app.wakes()
         self._wakes.start()
 
@@ -64,6 +64,27 @@ class Carrier:
     def _left_behind(self) -> Presence | None:
         present, started = background.ensure(self._app.env, self._app.state_dir, self._app.clock)
         return present if started else None
+
+
+def enter(app: App) -> None:
+    """Be one of those who carry runs. The first one takes over at once what a process that was killed still held."""
+    app.watchers.enter(alone=lambda: take_over(app))
+
+
+def take_over(app: App) -> None:
+    """Nobody else carries runs: leases and claims of this database are of processes that died; none is waited for.
+
+    Only where the database lies in the state folder: another may be shared with processes not seen from here.
+    """
+    from agent.store import JOBS
+
+    if str(app.state_dir) not in app.settings.database_url:
+        return
+    with app.store.write() as connection:
+        connection.execute(
+            JOBS.update().where(JOBS.c.lease_until.is_not(None)).values(lease_token="", lease_until=None)
+        )
+        connection.execute(JOBS.update().where(JOBS.c.wake_at.is_not(None)).values(wake_at=app.clock.now()))
 
 
 def is_busy(app: App) -> bool:

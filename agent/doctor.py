@@ -57,7 +57,9 @@ def _guarded(look: Callable[[App], Iterator[Finding]], app: App) -> Iterator[Fin
         yield from look(app)
     except Exception as error:
         name = look.__name__.strip("_")
-        yield Finding(name, "fail", f"{type(error).__name__}: {error}", "Mend what it names, then look again.")
+        yield Finding(
+            name, "fail", f"{type(error).__name__}: {error}", "Mend what it names, then look again."
+        )
 
 
 def _program(app: App) -> Iterator[Finding]:
@@ -102,7 +104,9 @@ def _clusters(app: App) -> Iterator[Finding]:
     default = app.settings.cluster
     if default not in app.clusters:
         known = ", ".join(sorted(app.clusters))
-        yield Finding("cluster", "fail", f"the default {default!r} is not configured", f"Set cluster: to {known}")
+        yield Finding(
+            "cluster", "fail", f"the default {default!r} is not configured", f"Set cluster: to {known}"
+        )
     for name in app.clusters:
         told = f"cluster {name}" + (" (default)" if name == default else "")
         try:
@@ -130,7 +134,9 @@ def _keys(app: App) -> Iterator[Finding]:
         if source:
             yield Finding(f"key {name}", "ok", f"set ({source})")
         elif name in wanted:
-            yield Finding(f"key {name}", "warn", "not set; nothing is submitted where it is needed", advice(name))
+            yield Finding(
+                f"key {name}", "warn", "not set; nothing is submitted where it is needed", advice(name)
+            )
         else:
             yield Finding(f"key {name}", "ok", "not set; logs are read by the rules alone")
 

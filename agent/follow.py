@@ -1,7 +1,7 @@
 """Following one run: what is new since the last look, told to a view, until the run has ended and was reported.
 
 A view is a live region on a terminal, a line for each piece of news where there is none, or JSON lines
-(`agent/views.py`). All of them read the store alone, so any number may follow a run, from any process.
+(`agent/cli/views.py`). All of them read the store alone, so any number may follow a run, from any process.
 
 Never: a call to a cluster; carry a run (the carrier does, which is only tended here).
 """
@@ -23,6 +23,8 @@ LOOK_S = 0.25
 """Between two looks at the store."""
 TEND_S = 1.0
 """Between two looks whether somebody carries the run."""
+LAST = "wrap-up"
+"""The stage of the last report; a view gets it with the end, and not before."""
 LAST_WORDS_S = 30.0
 """How long an ended run's last report is waited for."""
 
@@ -61,6 +63,7 @@ def follow(app: App, run: str, view: View, carrier: Carrier, leave: Event) -> Jo
     run: its full id. The carrier is tended meanwhile, so the run goes on though the resident agent dies.
     """
     last_message, tended, ended = "", None, None
+    last_report: list[Message] = []
     carrier.tend()
     try:
         while not leave.is_set():
@@ -68,15 +71,18 @@ def follow(app: App, run: str, view: View, carrier: Carrier, leave: Event) -> Jo
             if tended is None or carrier.carries or now - tended > timedelta(seconds=TEND_S):
                 tended = now
                 carrier.tend()
-            messages = tuple(app.store.messages(run, after_id=last_message))
-            news = News(app.store.load(run), messages, now, carrier.carries)
+            job: Job = app.store.load(run)
+            told = job.is_terminal and _is_told(app, run, now)
+            messages = app.store.messages(run, after_id=last_message)
             last_message = messages[-1]["id"] if messages else last_message
-            if news.job.is_terminal:
+            last_report += [message for message in messages if message["stage"] == LAST]
+            others = tuple(message for message in messages if message["stage"] != LAST)
+            news = News(job, others, now, carrier.carries)
+            if job.is_terminal:
                 ended = ended or now
-                if _is_told(app, run, now) or now - ended > timedelta(seconds=LAST_WORDS_S):
-                    late = tuple(app.store.messages(run, after_id=last_message))
-                    view.end(news._replace(messages=messages + late))
-                    return news.job
+                if told or now - ended > timedelta(seconds=LAST_WORDS_S):
+                    view.end(news._replace(messages=(*others, *last_report)))
+                    return job
             view.show(news)
             leave.wait(LOOK_S)
         return None

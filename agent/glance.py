@@ -1,6 +1,6 @@
 """One look at one job (A3): its status and a bounded piece of its log, judged by the rules; nothing is left behind.
 
-Exactly two calls to the cluster: one status, one log. The judgement is the one of `wk read`, with what the cluster says.
+Exactly two calls to the cluster: one status, one log. The judgement is that of `wk read`, with the cluster's words.
 
 Never: a record, a timer, an event of the machine.
 """

@@ -24,6 +24,7 @@ def request_from(
     file: Path | None,
     *,
     flags: Mapping[str, Any],
+    env: Mapping[str, str] | None = None,
     settings: Sequence[str] = (),
     command: Sequence[str] | None = None,
     default_workspace: Path | None,
@@ -31,19 +32,23 @@ def request_from(
 ) -> Request:
     """The request of one command line, its workspace absolute.
 
-    flags: {field: value}; what is None or empty was not given. settings: `FIELD=VALUE` texts. command: the words
-    after `--`; a single one is a line for bash. Raises UserFileError with everything that is wrong.
+    flags: {field: value}; what is None, False or empty was not given. env: variables over the file's.
+    settings: `FIELD=VALUE` texts. command: the words after `--`; a single one is a line for bash.
+    Raises UserFileError with everything that is wrong.
     """
     document = read_document(file, what=WHAT) if file is not None else Document({}, {}, {})
     document.labels.pop((), None)
     for field, value in flags.items():
-        if value not in (None, "", [], (), False):
-            _put(document, field, value, f"--{_flag(field)}")
+        if value is None or value is False or value in ("", [], ()):
+            continue
+        _put(document, (field,), value, f"--{_flag(field)}")
+    for name, value in (env or {}).items():
+        _put(document, ("env", name), value, f"--env {name}")
     for setting in settings:
         _set(document, setting)
     if command is not None:
         words = list(command)
-        _put(document, "command", words[0] if len(words) == 1 else words, "after `--`")
+        _put(document, ("command",), words[0] if len(words) == 1 else words, "after `--`")
     if not document.data:
         raise UserFileError(
             "nothing to run: give a request file (`wk run job.yaml`) or a command (`wk run -- python train.py`)"
@@ -66,45 +71,33 @@ def pairs(texts: Sequence[str], flag: str) -> dict[str, str]:
 
 
 def _set(document: Document, text: str) -> None:
-    """`policy.poll_s=5`, `stop_when=[{step: 100}]`: one field, or one inside a mapping."""
+    """`policy.poll_s=5`, `stop_when=[{step: 100}]`: one field, or one inside a mapping, a value as in YAML."""
     name, sign, given = text.partition("=")
     if not sign or not name:
         raise UserFileError("--set: give it as FIELD=VALUE, as in --set max_restarts=0")
-    label = f"--set {name}"
-    value, labels, texts = _value(given, label)
-    *above, last = name.split(".")
-    place: Loc = ()
+    label, place = f"--set {name}", tuple(name.split("."))
+    if not given.startswith(("[", "{")):
+        _put(document, place, plain_scalar(given), label, written=given)
+        return
+    read = read_document(f"value: {given}", what=label)
+    _put(document, place, read.data["value"], label)
+    document.labels.update({(*place, *loc[1:]): label for loc in read.labels if loc})
+    document.texts.update({(*place, *loc[1:]): written for loc, written in read.texts.items()})
+
+
+def _put(document: Document, place: Loc, value: Any, label: str, *, written: str | None = None) -> None:
+    """Put a value where it belongs, labelled; mappings on the way are made. written: its text, if it is a scalar."""
     target = document.data
-    for step in above:
-        place = (*place, step)
-        document.labels.setdefault(place, label)
-        if not isinstance(target.get(step), dict):
-            target[step] = {}
-        target = target[step]
-    _forget_below(document, (*place, last))
-    target[last] = value
-    document.labels.update({(*place, last, *loc): label for loc in labels})
-    document.texts.update({(*place, last, *loc): written for loc, written in texts.items()})
-
-
-def _value(text: str, label: str) -> tuple[Any, list[Loc], dict[Loc, str]]:
-    """A scalar, or a list or mapping in brackets, as YAML reads it, with the places inside it."""
-    if text.startswith(("[", "{")):
-        read = read_document(f"value: {text}", what=label)
-        return (
-            read.data["value"],
-            [loc[1:] for loc in read.labels if loc],
-            {loc[1:]: written for loc, written in read.texts.items()},
-        )
-    return plain_scalar(text), [()], {(): text}
-
-
-def _put(document: Document, field: str, value: Any, label: str) -> None:
-    _forget_below(document, (field,))
-    document.data[field] = value
-    document.labels[(field,)] = label
-    if isinstance(value, str):
-        document.texts[(field,)] = value
+    for depth, step in enumerate(place[:-1], start=1):
+        document.labels.setdefault(place[:depth], label)
+        if not isinstance(target.get(str(step)), dict):
+            target[str(step)] = {}
+        target = target[str(step)]
+    _forget_below(document, place)
+    target[str(place[-1])] = value
+    document.labels[place] = label
+    if written is not None or isinstance(value, str):
+        document.texts[place] = written if written is not None else str(value)
 
 
 def _forget_below(document: Document, place: Loc) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ CLAIM_PAUSE_S = 0.05
 
 
 class Presence(NamedTuple):
-    """The resident agent: its process id and its start (ISO 8601). pid is 0 when the file does not tell."""
+    """The resident agent: its process id and its start (ISO 8601). pid is 0 until it is ready."""
 
     pid: int
     started_at: str
@@ -39,19 +40,26 @@ class Resident:
         self._held: int | None = None
 
     def claim(self) -> bool:
-        """Take the place; False when somebody else has it. Held until `release` or the end of the process."""
+        """Take the place; False when somebody else has it. Held until `release` or the end of the process.
+
+        Whoever waits for a resident agent waits until it has also said that it is `ready`.
+        """
         private(self._file.parent)
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for _ in range(CLAIM_TRIES):
             if _locked(descriptor, fcntl.LOCK_EX):
-                told = {"pid": os.getpid(), "started_at": self._clock.now().isoformat(timespec="seconds")}
                 os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, json.dumps(told).encode(), 0)
                 self._held = descriptor
                 return True
             self._clock.sleep(CLAIM_PAUSE_S)
         os.close(descriptor)
         return False
+
+    def ready(self) -> None:
+        """Say who holds the place, and that runs are carried from here on. Only after `claim`."""
+        assert self._held is not None
+        told = {"pid": os.getpid(), "started_at": self._clock.now().isoformat(timespec="seconds")}
+        os.pwrite(self._held, json.dumps(told).encode(), 0)
 
     def release(self) -> None:
         """Give the place back, if it is ours."""
@@ -81,10 +89,12 @@ class Watchers:
         self._file = folder / "watchers.lock"
         self._held: int | None = None
 
-    def enter(self) -> None:
-        """Be one of them."""
+    def enter(self, alone: Callable[[], None]) -> None:
+        """Be one of them. `alone` is called first if nobody else is; whoever comes now waits until it returned."""
         private(self._file.parent)
         self._held = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if _locked(self._held, fcntl.LOCK_EX):
+            alone()
         fcntl.flock(self._held, fcntl.LOCK_SH)
 
     def leave(self) -> None:

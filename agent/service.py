@@ -27,7 +27,6 @@ from states.naming import attempt_name, fingerprint, job_id
 from states.observation import Phase
 from states.policy import Policy, layered
 from states.preflight import CHECKS, settled_spec
-from states.questions import Question, Status
 from states.spec import Existing, Request, draft
 
 NOT_RUN_YET = frozenset({"request", "assets"})
@@ -218,10 +217,10 @@ class Service:
         applied = self.ports.store.apply(job.id, event)
         self.ports.announce(job.id)
         asked = next((q for q in applied.job.questions if q.number == number), None)
-        if asked is None or (not asked.is_open and not _is_answered_by(asked, event, applied)):
-            raise Refusal(closed_words(applied.job, number))
-        if asked.is_open:
+        if asked is not None and asked.is_open:
             raise Refusal(applied.reason)
+        if asked is None or not (applied.duplicate or applied.action not in ("", "refuse_answer")):
+            raise Refusal(closed_words(applied.job, number))
         return applied
 
     def stop(self, run: str, *, by: str = "", reason: str = "") -> Applied:
@@ -346,11 +345,6 @@ def _safe_name(text: str) -> str:
     """A name that a run may have, made of any job's."""
     safe = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:24].rstrip("-")
     return safe if safe[:1].isalpha() else f"job-{safe}".rstrip("-")
-
-
-def _is_answered_by(question: Question, event: Answered, applied: Applied) -> bool:
-    """This very answer closed it: now, or the first time that it was sent."""
-    return question.status is Status.answered and (applied.duplicate or question.closed_at == event.at)
 
 
 def _decision(row: Mapping[str, Any], asked: Sequence[str]) -> Decision:

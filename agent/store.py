@@ -35,7 +35,6 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.pool import StaticPool
-from sqlmodel import SQLModel
 
 from agent import crash
 from agent.tables import EffectRow, EventRow, JobRow, MessageRow, microseconds
@@ -69,13 +68,15 @@ Redact = Callable[[Any], Any]
 
 
 class Applied(NamedTuple):
-    """What became of an event. job: after it. duplicate: this key was here before; nothing was done again."""
+    """What became of an event. job: after it. duplicate: this key was here before; nothing was done again.
+    action: the verb of the table's row that was taken, if one was."""
 
     job: Job
     outcome: str
     reason: str
     effects: int
     duplicate: bool = False
+    action: str = ""
 
 
 class AskedEffect(NamedTuple):
@@ -117,8 +118,10 @@ class Store:
         self._grid_us = max(1, int(grid_s * 1_000_000))
 
     def create_schema(self) -> None:
-        """Create what is missing. Existing tables are left to the migrations."""
-        SQLModel.metadata.create_all(self.engine)
+        """Make the database's form, or bring it up to date (`agent.migrations`). Raises its TooNew."""
+        from agent.migrations import upgrade
+
+        upgrade(self.engine)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -458,7 +461,7 @@ class Store:
         )
         if changed.rowcount != 1:
             raise RuntimeError(f"{job.id} changed under its own transaction; nothing was written")
-        return Applied(after, outcome, reason, len(taken.effects))
+        return Applied(after, outcome, reason, len(taken.effects), action=taken.action)
 
     def _rest_one(self, connection: Connection, job: Job, at: datetime) -> None:
         """A timer or look that found nothing: only the timer moves."""

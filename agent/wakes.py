@@ -35,6 +35,7 @@ class Wakes:
         self._ports = ports
         self._sweep_s = sweep_s
         self._looking = Lock()
+        self._closed = False
         self._workers = Workers(ports, workers, after=self._arm)
         self._scheduler = BackgroundScheduler(
             jobstores={"default": MemoryJobStore()},
@@ -49,8 +50,13 @@ class Wakes:
         self.nudge()
 
     def close(self) -> None:
-        """Stop the timers, finish the turns under way."""
-        self._scheduler.shutdown(wait=True)
+        """Stop the timers, finish the look and the turns under way.
+
+        The scheduler is not asked to wait: it would hold its own lock, which the look under way may want.
+        """
+        self._scheduler.shutdown(wait=False)
+        with self._looking:
+            self._closed = True
         self._workers.close()
 
     def nudge(self) -> None:
@@ -64,6 +70,8 @@ class Wakes:
         if not self._looking.acquire(blocking=False):
             return
         try:
+            if self._closed:
+                return
             moved = wave(self._ports)
             for job_id in dict.fromkeys(
                 [*moved, *self._ports.store.jobs_with_effects(self._ports.clock.now())]

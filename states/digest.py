@@ -33,12 +33,14 @@ def digest(
     exit_code: int | None = None,
     signal: int | None = None,
     wrote_at: datetime | None = None,
+    cursor: str = "",
     signatures: Signatures | None = None,
 ) -> Digest:
     """One look at a piece of log text (decoded, redacted, bounded by the caller).
 
     before: what earlier looks taught; only used to tell new output from the same text again.
     reasons: the scheduler's words, newest last. wrote_at: last write of the log, where the cluster can tell.
+    cursor: where the piece ends in the log, as the cluster tells it.
     signatures: the built-in ones with the user's own (`signatures.load`); only the built-in ones if not given.
     """
     return digest_lines(
@@ -49,7 +51,7 @@ def digest(
         signal=signal,
         wrote_at=wrote_at,
         signatures=signatures,
-        fingerprint=fingerprint(text),
+        fingerprint=fingerprint(text, cursor),
         bytes_read=len(text.encode("utf-8", "replace")),
     )
 
@@ -81,11 +83,16 @@ def digest_lines(
     )
 
 
-def fingerprint(text: str) -> str:
-    """32 hex digits; "" for a piece without text, so that an empty log is never new output."""
+def fingerprint(text: str, cursor: str = "") -> str:
+    """32 hex digits; "" for a piece without text, so that an empty log is never new output.
+
+    With its cursor a tail of one line said again and again is new output, as it is: it must not pass for silence,
+    which is stopped (E6), where a stuck step is asked about (E5, E9).
+    """
     if not text.strip():
         return ""
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    known = text if not cursor else f"{text}\0{cursor}"
+    return hashlib.blake2b(known.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def excerpt(found: Sequence[Line], evidence: Iterable[Quote]) -> tuple[Quote, ...]:

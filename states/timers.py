@@ -72,7 +72,9 @@ def next_look(job: Job, now: datetime) -> datetime | None:
     if pause is None:
         return None
     if job.attempt.suspect is not None and job.unreachable_since is None:
-        return _later(job.attempt.suspect.taken_at, job.policy.second_look_s)
+        # A cluster that lags tells of the past: the second look is still to come, whatever time the first one bears.
+        second = _in(job.attempt.suspect.taken_at, job.policy.second_look_s)
+        return max(second, _in(now, min(pause[0], job.policy.second_look_s)))
     return _in(now, pause[0])
 
 

@@ -22,8 +22,8 @@ TAKE_A_COMMAND = frozenset({"run", "submit"})
 
 app = typer.Typer(
     name="wk",
-    help="Watchkeeper takes a whole cluster job off your hands: it prepares it, submits it once, watches it by timer, "
-    "asks only what it cannot settle, and hands back a finished run.",
+    help="Watchkeeper takes a whole cluster job off your hands: it prepares it, submits it once, watches it by "
+    "timer, asks only what it cannot settle, and hands back a finished run.",
     epilog=CODES_IN_WORDS,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

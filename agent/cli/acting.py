@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 def carried_on(app: App, run: str) -> None:
     """Perform what the run asks for now; then see to it that a live run is watched. Raises NotStarted."""
     from agent.background import ensure
+    from agent.carry import enter
     from agent.turn import turn
 
-    turn(run, app.carrying_ports)
+    enter(app)
+    try:
+        turn(run, app.carrying_ports)
+    finally:
+        app.watchers.leave()
     app.bell.ring()
     if app.watchers.anyone() or app.store.load(run).is_terminal:
         return

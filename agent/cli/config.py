@@ -36,9 +36,7 @@ def doctor(json_wanted: JsonFlag = False) -> None:
 
 
 def config(
-    name: Annotated[
-        str, typer.Argument(help="One setting, or a group of them.", show_default=False)
-    ] = "",
+    name: Annotated[str, typer.Argument(help="One setting, or a group of them.", show_default=False)] = "",
     json_wanted: JsonFlag = False,
 ) -> None:
     """Show every setting and where it came from."""
@@ -47,7 +45,9 @@ def config(
     found += _numbers(app)
     shown = [e for e in found if not name or e["name"] == name or e["name"].startswith(f"{name}.")]
     if not shown:
-        raise Fault(Exit.not_found, f"there is no setting {name!r}{_nearest(name, [e['name'] for e in found])}")
+        raise Fault(
+            Exit.not_found, f"there is no setting {name!r}{_nearest(name, [e['name'] for e in found])}"
+        )
     if json_wanted:
         emit(shown)
         return

@@ -8,6 +8,8 @@ Never: end while a delegated run is left without anybody watching.
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -26,8 +28,12 @@ if TYPE_CHECKING:
     from agent.app import App
     from states.job import Job
 
+log = logging.getLogger("agent.serve")
+
 PANEL = "A whole run"
-Detach = Annotated[bool, typer.Option("--detach", "-d", help="Delegate and return; it is watched all the same.")]
+Detach = Annotated[
+    bool, typer.Option("--detach", "-d", help="Delegate and return; it is watched all the same.")
+]
 TICK_S = 0.2
 IDLE_TICKS = 5
 """`serve --until-idle` asks the store once a second whether anything is left."""
@@ -47,7 +53,9 @@ def run(
     detach: Detach = False,
     request_id: Annotated[
         str,
-        typer.Option(help="Your own key: the same one again gives the same run.", metavar="KEY", show_default=False),
+        typer.Option(
+            help="Your own key: the same one again gives the same run.", metavar="KEY", show_default=False
+        ),
     ] = "",
     json_wanted: JsonFlag = False,
     **_: Any,
@@ -67,7 +75,9 @@ def run(
 
 
 def follow(
-    run: Annotated[str, typer.Argument(help="A run: its id or a beginning of it.", autocompletion=complete_run)],
+    run: Annotated[
+        str, typer.Argument(help="A run: its id or a beginning of it.", autocompletion=complete_run)
+    ],
     json_wanted: JsonFlag = False,
 ) -> None:
     """Follow a run to its end, and carry it on if nobody else does."""
@@ -117,12 +127,15 @@ def serve(
         carrier = Carrier(app)
         try:
             carrier.start()
+            app.resident.ready()
+            log.info("resident; live runs: %d", len(app.store.live_ids()))
             if json_wanted:
                 emit({"event": "serving", "at": app.clock.now(), "live": len(app.store.live_ids())})
             _reside(app, carrier, leave, until_idle)
         finally:
             carrier.close()
             app.resident.release()
+    log.info("ended; live runs: %d", len(app.store.live_ids()))
     if json_wanted:
         emit({"event": "ended", "at": app.clock.now(), "live": len(app.store.live_ids())})
 
@@ -141,7 +154,11 @@ def leaving() -> Iterator[Event]:
         leave.set()
 
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, asked) for number in wanted if signal.getsignal(number) != signal.SIG_IGN}
+    before = {
+        number: signal.signal(number, asked)
+        for number in wanted
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield leave
     finally:
@@ -167,7 +184,9 @@ def _attend(app: App, job: Job, leave: Event, *, detach: bool, json_wanted: bool
     finally:
         left_to = carrier.leave()
         if left_to is not None:
-            hint(f"Watched in the background by process {left_to.pid}, which ends when nothing is left to watch.")
+            hint(
+                f"Watched in the background by process {left_to.pid}, which ends when nothing is left to watch."
+            )
     raise typer.Exit(code_of(ended) if ended is not None else Exit.interrupted)
 
 
@@ -177,11 +196,11 @@ def code_of(job: Job) -> Exit:
 
 
 def _view(job: Job, json_wanted: bool) -> Any:
-    from agent import views
+    from agent.cli import views
 
     if json_wanted:
         return views.JsonLines()
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return views.Lines()
     return views.Region(f"Ctrl-C leaves it running and watched; back with: wk follow {job.id}")
 
@@ -207,7 +226,9 @@ def _say_left(job: Job, json_wanted: bool) -> None:
 
 def _is_resident_already(app: App, until_idle: bool, json_wanted: bool) -> None:
     present = app.resident.holder()
-    words = f"process {present.pid}, since {present.started_at}" if present else "it has just gone"
+    words = (
+        f"process {present.pid}, since {present.started_at}" if present and present.pid else "just starting"
+    )
     if not until_idle:
         raise Fault(Exit.refused, f"a resident agent is here already ({words}); one carries every run.")
     show(json_wanted, {"event": "present", "pid": present.pid if present else None})
@@ -226,3 +247,4 @@ def _reside(app: App, carrier: Any, leave: Event, until_idle: bool) -> None:
             app.resident.release()
             if not is_busy(app) or not app.resident.claim():
                 return
+            app.resident.ready()

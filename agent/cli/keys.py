@@ -18,7 +18,9 @@ PANEL = "Keys and memory"
 KeyName = Annotated[str, typer.Argument(help="As in BRAINPP_ACCESS_KEY_ID.")]
 
 key_commands = typer.Typer(help="Set, list and forget keys. Values are never shown.", no_args_is_help=True)
-library_commands = typer.Typer(help="What earlier runs taught: images, environments, proxies.", no_args_is_help=True)
+library_commands = typer.Typer(
+    help="What earlier runs taught: images, environments, proxies.", no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +56,12 @@ def key_list(json_wanted: JsonFlag = False) -> None:
     names = sorted({*app.secrets.names(), *KNOWN})
     rows = [(name, app.secrets.source(name), KNOWN[name].help if name in KNOWN else "") for name in names]
     if json_wanted:
-        emit([{"name": name, "set": source is not None, "source": source, "for": use} for name, source, use in rows])
+        emit(
+            [
+                {"name": name, "set": source is not None, "source": source, "for": use}
+                for name, source, use in rows
+            ]
+        )
         return
     say(*table(["KEY", "SET", "FOR"], [[name, source or "no", use] for name, source, use in rows]))
 
@@ -83,7 +90,8 @@ def library_list(json_wanted: JsonFlag = False) -> None:
     for entry in entries:
         age = ago((now - entry["last_at"]).total_seconds())
         stale = f"  STALE: {entry['stale_why']}" if entry["stale_at"] else ""
-        say(f"{entry['id']:>4}  {entry['purpose']}  (used {entry['used']}, worked {entry['worked']}, {age} ago){stale}")
+        counts = f"used {entry['used']}, worked {entry['worked']}, {age} ago"
+        say(f"{entry['id']:>4}  {entry['purpose']}  ({counts}){stale}")
         say(*(f"      {field}: {value}" for field, value in entry["settings"].items()))
         say(*(f"      note: {note}" for note in entry["notes"]))
 

@@ -50,8 +50,9 @@ class Exit(IntEnum):
 
 
 CODES_IN_WORDS = (
-    "Exit codes: 0 done, or the run succeeded. 1 internal error. 2 wrong usage, request or setting. 3 the run failed. "
-    "4 the run was stopped, not submitted, or is unknown. 5 refused. 6 not found. 7 cluster unreachable. 130 Ctrl-C."
+    "Exit codes: 0 done, or the run succeeded. 1 internal error. 2 wrong usage, request or setting. "
+    "3 the run failed. 4 the run was stopped, not submitted, or is unknown. 5 refused. 6 not found. "
+    "7 cluster unreachable. 130 Ctrl-C."
 )
 
 JsonFlag = Annotated[
@@ -123,7 +124,9 @@ def hint(*lines: str) -> None:
     """Lines for a person that are no result, on stderr. A terminal that is gone is no error."""
     try:
         width = columns() if sys.stderr.isatty() else 0
-        shown = [part for line in lines if line for part in (broken(safe(line), width) if width else [safe(line)])]
+        shown = [
+            part for line in lines if line for part in (broken(safe(line), width) if width else [safe(line)])
+        ]
         sys.stderr.write("".join(f"{line}\n" for line in shown))
         sys.stderr.flush()
     except OSError:
@@ -204,6 +207,8 @@ def report(error: BaseException, json_wanted: bool) -> int:
     """Say what went wrong and what to do next; the exit code."""
     code, message = _told(error)
     message = _hidden(message)
+    if not message:  # only help was asked for, and has been printed
+        return int(code)
     hint(*(f"wk: {line}" if number == 0 else line for number, line in enumerate(message.splitlines())))
     if json_wanted:
         emit({"error": {"code": code.name, "exit": int(code), "message": message}})
@@ -216,17 +221,13 @@ def _told(error: BaseException) -> tuple[Exit, str]:
     if isinstance(error, KeyboardInterrupt):
         return Exit.interrupted, "interrupted"
     if hasattr(error, "format_message") and getattr(error, "exit_code", None) == 2:
-        return Exit.usage, f"{_usage_words(error)}\n{_try_help(error)}"
+        words = str(error.format_message()).strip()
+        return Exit.usage, f"{words}\n{_try_help(error)}" if words else ""
     for kind in type(error).__mro__:
         code = BY_NAME.get(f"{kind.__module__}.{kind.__qualname__}")
         if code is not None:
             return code, str(error)
     return Exit.internal, _internal(error)
-
-
-def _usage_words(error: Any) -> str:
-    words = str(error.format_message()).strip()
-    return words if words.endswith((".", "?", ")")) else f"{words}."
 
 
 def _try_help(error: Any) -> str:

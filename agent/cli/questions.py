@@ -56,7 +56,10 @@ def answer(
         list[str], typer.Argument(help="An option's key or number, with its value where it takes one.")
     ],
     key: Annotated[
-        str, typer.Option("--key", help="Your own key: the same answer again changes nothing.", show_default=False)
+        str,
+        typer.Option(
+            "--key", help="Your own key: the same answer again changes nothing.", show_default=False
+        ),
     ] = "",
     json_wanted: JsonFlag = False,
 ) -> None:
@@ -65,8 +68,17 @@ def answer(
     applied = app.service.answer(question, " ".join(reply), key=key)
     carried_on(app, applied.job.id)
     job = applied.job
-    document = {"run": job.id, "state": str(job.state), "duplicate": applied.duplicate, "said": applied.reason}
-    show(json_wanted, document, f"{job.id}: {applied.reason or 'answered'}. It is {str(job.state).replace('_', ' ')} now.")
+    document = {
+        "run": job.id,
+        "state": str(job.state),
+        "duplicate": applied.duplicate,
+        "said": applied.reason,
+    }
+    show(
+        json_wanted,
+        document,
+        f"{job.id}: {applied.reason or 'answered'}. It is {str(job.state).replace('_', ' ')} now.",
+    )
 
 
 def question_data(job: Job, question: Question) -> dict[str, Any]:

@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
 
 
 def read(
-    files: Annotated[list[str], typer.Argument(help="Log files; - is the standard input.", metavar="FILE...")],
+    files: Annotated[
+        list[str], typer.Argument(help="Log files; - is the standard input.", metavar="FILE...")
+    ],
     phase: Annotated[str, typer.Option(help="The cluster's phase, if it is known.")] = "unknown",
     exit_code: Annotated[int | None, typer.Option(help="The program's own.", show_default=False)] = None,
     events: Annotated[
@@ -81,7 +83,9 @@ def words_of(result: Mapping[str, Any], *, named: bool) -> list[str]:
         eta = f", about {progress['eta_s']} s left" if progress["eta_s"] is not None else ""
         lines.append(f"progress: {progress['unit'] or 'step'} {progress['step']}{total}{loss}{eta}")
     if result["cause"] != "none":
-        lines.append(f"cause: {result['cause']} ({result['owner']}{', may pass' if result['retryable'] else ''})")
+        lines.append(
+            f"cause: {result['cause']} ({result['owner']}{', may pass' if result['retryable'] else ''})"
+        )
         lines += [f"  line {quote['line']} | {quote['text']}" for quote in result["evidence"]]
     lines += [f"it could also be: {', '.join(result['also'])}"] if result["also"] else []
     lines += [f"advice: {result['advice']}"] if result["advice"] else []

@@ -35,7 +35,9 @@ def _parameter(name: str, kind: Any, option: Any, default: Any = None) -> inspec
 
 
 FILE = _parameter(
-    "file", Path | None, typer.Argument(help="The request as a YAML file.", metavar="FILE", show_default=False)
+    "file",
+    Path | None,
+    typer.Argument(help="The request as a YAML file.", metavar="FILE", show_default=False),
 )
 FLAGS = (
     _parameter("name", str | None, _option(MORE, "A short name; the run's id begins with it.", "NAME")),
@@ -45,24 +47,45 @@ FLAGS = (
     _parameter("memory_mib", int | None, _option(RESOURCES, "Memory of each replica, MiB.", "N")),
     _parameter("replicas", int | None, _option(RESOURCES, "Nodes; 1 unless given.", "N")),
     _parameter("image", str | None, _option(RESOURCES, "Container image.", "IMAGE")),
-    _parameter("environment", str | None, _option(RESOURCES, "A working environment in the workspace.", "PATH")),
+    _parameter(
+        "environment", str | None, _option(RESOURCES, "A working environment in the workspace.", "PATH")
+    ),
     _parameter("lane", str | None, _option(MORE, "normal, or idle (can be preempted).", "LANE")),
     _parameter("priority", int | None, _option(MORE, "1 to 9; only if it must move.", "N")),
     _parameter("group", str | None, _option(MORE, "The group that is billed, if not the default.", "GROUP")),
     _parameter("cluster", str | None, _option(MORE, "A configured cluster, if not the default.", "CLUSTER")),
-    _parameter("workspace", str | None, _option(PLACES, "The folder it works in; this one unless given.", "DIR")),
     _parameter(
-        "outputs", list[str], _option(PLACES, "A file that must exist at the end (repeat).", "PATH", "--output"), []
+        "workspace", str | None, _option(PLACES, "The folder it works in; this one unless given.", "DIR")
     ),
-    _parameter("mounts", list[str], _option(PLACES, "An extra mount, as given (repeat).", "MOUNT", "--mount"), []),
-    _parameter("env", list[str], _option(MORE, "A variable of the job, NAME=VALUE (repeat).", "NAME=VALUE"), []),
+    _parameter(
+        "outputs",
+        list[str],
+        _option(PLACES, "A file that must exist at the end (repeat).", "PATH", "--output"),
+        [],
+    ),
+    _parameter(
+        "mounts", list[str], _option(PLACES, "An extra mount, as given (repeat).", "MOUNT", "--mount"), []
+    ),
+    _parameter(
+        "env", list[str], _option(MORE, "A variable of the job, NAME=VALUE (repeat).", "NAME=VALUE"), []
+    ),
     _parameter("cadence_s", float | None, _option(MORE, "Seconds between signs of progress.", "S")),
     _parameter("time_limit_s", float | None, _option(MORE, "Limit of its running time.", "S")),
-    _parameter("insist", bool, _option(MORE, "Run it though it looks like a light, quick step.", None, "--insist"), False),
+    _parameter(
+        "insist",
+        bool,
+        _option(MORE, "Run it though it looks like a light, quick step.", None, "--insist"),
+        False,
+    ),
     _parameter(
         "settings",
         list[str],
-        _option(MORE, "Any field of a request: --set max_restarts=0, --set policy.poll_s=5.", "FIELD=VALUE", "--set"),
+        _option(
+            MORE,
+            "Any field of a request: --set max_restarts=0, --set policy.poll_s=5.",
+            "FIELD=VALUE",
+            "--set",
+        ),
         [],
     ),
 )
@@ -83,10 +106,10 @@ def request_of(ctx: typer.Context, app: App) -> Request:
     from agent.requestfile import pairs, request_from
 
     given = ctx.params
-    flags = {field: given[field] for field in FIELDS} | {"env": pairs(given["env"], "--env")}
     return request_from(
         given["file"],
-        flags=flags,
+        flags={field: given[field] for field in FIELDS},
+        env=pairs(given["env"], "--env"),
         settings=given["settings"],
         command=ctx.obj,
         default_workspace=app.settings.workspace,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
@@ -42,7 +43,10 @@ def jobs(
         emit([_data(row) for row in rows])
         return
     if not rows:
-        say("No runs yet." if not live else "Nothing is live.", "Delegate one: wk run job.yaml, or wk run -- COMMAND")
+        say(
+            "No runs yet." if not live else "Nothing is live.",
+            "Delegate one: wk run job.yaml, or wk run -- COMMAND",
+        )
         return
     now = SystemClock().now()
     say(*board_lines(rows, now, columns()), as_it_is=True)
@@ -138,7 +142,7 @@ def show_run(
             say(f"--- {row['stage']} {row['at'].isoformat(timespec='seconds')}", row["text"], BLANK)
     last = [row["text"] for row in inbox if row["stage"] == "wrap-up"]
     if job.is_terminal and last:
-        from agent.views import closing_words
+        from agent.cli.views import closing_words
 
         say(*([] if reports else [last[-1]]), *closing_words(job, columns()))
     else:
@@ -165,7 +169,7 @@ def why(run: Run, json_wanted: JsonFlag = False) -> None:
 
 
 def decision_lines(decision: Any, width: int) -> list[str]:
-    """One decision on a few lines: when and what happened, what became of it by which rule, why, what was asked for."""
+    """One decision on a few lines: when and what happened, what became of it, by which rule, why."""
     moved = decision.outcome == "moved" and decision.source != decision.to
     became = f"{decision.source} -> {decision.to}" if moved else f"{decision.to} ({decision.outcome})"
     rule = f"  [{decision.rule}]" if decision.rule else ""
@@ -175,7 +179,9 @@ def decision_lines(decision: Any, width: int) -> list[str]:
     if decision.said:
         lines.append(f"     because: {' '.join(safe(decision.said).split())}")
     if decision.asked:
-        lines.append(f"     asked for: {', '.join(decision.asked).replace('_', ' ')}")
+        counts = Counter(decision.asked)
+        asked = (kind if count == 1 else f"{kind} ({count})" for kind, count in counts.items())
+        lines.append(f"     asked for: {', '.join(asked).replace('_', ' ')}")
     return [part for line in lines for part in textwrap.wrap(line, max(width, 40), subsequent_indent=" " * 9)]
 
 

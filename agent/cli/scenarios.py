@@ -26,9 +26,12 @@ def register(app: typer.Typer) -> None:
 @scenario_commands.command("run")
 def scenario_run(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files or folders; `scenarios` unless given.", show_default=False)
+        list[Path] | None,
+        typer.Argument(help="Files or folders; `scenarios` unless given.", show_default=False),
     ] = None,
-    table: Annotated[bool, typer.Option("--table", help="Show which rules are covered by which files.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Show which rules are covered by which files.")
+    ] = False,
     json_wanted: JsonFlag = False,
 ) -> None:
     """Play scenarios and say what does not hold."""
@@ -47,7 +50,8 @@ def scenario_run(
 def scenario_record(
     run: Annotated[str, typer.Argument(help="A run of yours.", autocompletion=complete_run)],
     to: Annotated[
-        Path | None, typer.Option("--to", "-o", help="The file to write; stdout unless given.", show_default=False)
+        Path | None,
+        typer.Option("--to", "-o", help="The file to write; stdout unless given.", show_default=False),
     ] = None,
     json_wanted: JsonFlag = False,
 ) -> None:

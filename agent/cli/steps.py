@@ -19,6 +19,7 @@ from agent.cli.requests import request_of, takes_a_request
 
 if TYPE_CHECKING:
     from agent.app import App
+    from agent.clusters.base import Cluster
     from states.job import Job
 
 PANEL = "Single steps"
@@ -121,15 +122,15 @@ def capacity(
 ) -> None:
     """Show what is free now."""
     app = opened()
-    where = app.service.cluster(cluster)
+    where = _cluster(app, cluster)
     free = where.capacity(group or None)
     if json_wanted:
         emit({"cluster": where.name, **free.model_dump(mode="json")})
         return
-    rows = [
-        ["GPUs", free.free_gpu, free.total_gpu],
-        ["CPU cores", free.free_cpu, free.total_cpu],
-        ["memory MiB", free.free_memory_mib, free.total_memory_mib],
+    rows: list[tuple[str, float | None, float | None]] = [
+        ("GPUs", free.free_gpu, free.total_gpu),
+        ("CPU cores", free.free_cpu, free.total_cpu),
+        ("memory MiB", free.free_memory_mib, free.total_memory_mib),
     ]
     cells = [[what, *("?" if n is None else f"{n:g}" for n in figures)] for what, *figures in rows]
     say(f"{where.name}" + (f", group {free.group}" if free.group else ""))
@@ -145,7 +146,7 @@ def list_jobs(
 ) -> None:
     """List the jobs that are on the cluster."""
     app = opened()
-    found = app.service.cluster(cluster).list(everyone=everyone)
+    found = _cluster(app, cluster).list(everyone=everyone)
     if json_wanted:
         emit([line.model_dump(mode="json") for line in found])
         return
@@ -161,7 +162,12 @@ def get(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) 
     app = opened()
     seen = app.service.observe(job, cluster)
     data = seen.model_dump(mode="json", exclude_defaults=True) | {"phase": seen.phase.value}
-    show(json_wanted, data, f"{job}: {seen.phase.value}", *(f"{k}: {v}" for k, v in data.items() if k != "phase"))
+    show(
+        json_wanted,
+        data,
+        f"{job}: {seen.phase.value}",
+        *(f"{k}: {v}" for k, v in data.items() if k != "phase"),
+    )
 
 
 def logs(
@@ -215,15 +221,18 @@ def stop(
         applied = app.service.stop(job, reason=reason)
         carried_on(app, applied.job.id)
         now = app.store.load(applied.job.id)
+        state = str(now.state)
         show(
             json_wanted,
-            {"run": now.id, "state": str(now.state)},
-            f"{now.id}: {str(now.state).replace('_', ' ')}. Its record stays; the end is reported: wk follow {now.id}",
+            {"run": now.id, "state": state},
+            f"{now.id}: {state.replace('_', ' ')}. Its record stays; the end is reported: wk follow {now.id}",
         )
         return
     where, ref = app.service.resolve(job, cluster)
     where.stop(ref)
-    show(json_wanted, {"job": job, "asked": "stop"}, f"{where.name} was asked to stop {job}. Its record stays.")
+    show(
+        json_wanted, {"job": job, "asked": "stop"}, f"{where.name} was asked to stop {job}. Its record stays."
+    )
 
 
 def delete(
@@ -242,16 +251,31 @@ def delete(
     ours = _run(app, job)
     spelled = ours.id if ours else job
     if name not in ({ours.id, *(a.name for a in ours.attempts)} if ours else {job}):
-        said = f"{name!r} is not its name" if name else "a record is removed only when its name is spelled out"
+        said = (
+            f"{name!r} is not its name" if name else "a record is removed only when its name is spelled out"
+        )
         raise Fault(Exit.refused, f"{said}: wk delete {job} --name {spelled}")
     if ours:
         applied = app.service.delete(job, name=name)
         carried_on(app, applied.job.id)
-        show(json_wanted, {"run": ours.id, "asked": "delete"}, f"The cluster's record of {ours.id} is being removed.")
+        show(
+            json_wanted,
+            {"run": ours.id, "asked": "delete"},
+            f"The cluster's record of {ours.id} is being removed.",
+        )
         return
     where, ref = app.service.resolve(job, cluster)
     where.delete(ref)
     show(json_wanted, {"job": job, "asked": "delete"}, f"{where.name} removed its record of {job}.")
+
+
+def _cluster(app: App, name: str) -> Cluster:
+    """The cluster that is asked about as a whole: the database is not even opened for it."""
+    wanted = name or app.settings.cluster
+    if wanted not in app.clusters:
+        known = ", ".join(sorted(app.clusters))
+        raise Fault(Exit.refused, f"there is no cluster {wanted!r}; configured: {known}")
+    return app.clusters[wanted]
 
 
 def _run(app: App, text: str) -> Job | None:
@@ -259,6 +283,7 @@ def _run(app: App, text: str) -> Job | None:
     from agent.store import Unknown
 
     try:
-        return app.service.job(text)
+        job: Job = app.service.job(text)
     except Unknown:
         return None
+    return job

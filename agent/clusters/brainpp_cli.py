@@ -16,7 +16,7 @@ from agent.clusters.brainpp_argv import KEYS, PROXY_NAMES
 from agent.clusters.brainpp_parse import plain
 from agent.clusters.run import NotStarted, Ran, TimedOut, run
 from agent.redaction import VALUE_LENGTH_MIN, Redactor
-from agent.secrets import advice
+from agent.secrets import SecretsError, advice
 
 GROUP = "BRAINPP_CHARGED_GROUP"
 ENTRY_VARIABLE = "KUBEBRAIN_CLUSTER_ENTRY"
@@ -45,8 +45,11 @@ class Cli:
         return f"Cli({self.programs['rjob']!r})"
 
     def setting(self, name: str) -> str:
-        """A key's value, "" where it is not set or blank."""
-        return (self._secret(name) or "").strip()
+        """A key's value, "" where it is not set or blank. Raises Refused where the keys cannot be read."""
+        try:
+            return (self._secret(name) or "").strip()
+        except SecretsError as error:
+            raise Refused(f"nothing was sent to Brain++: {error}", cause="auth.denied") from None
 
     def keys(self) -> dict[str, str]:
         """Both keys. Raises Refused with how to set what is missing (RULES B1)."""

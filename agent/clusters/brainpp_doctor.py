@@ -64,14 +64,21 @@ def _brainctl(cli: Cli) -> Finding:
 
 
 def _keys(cli: Cli) -> Finding:
-    if missing := [name for name in KEYS if not cli.setting(name)]:
+    try:
+        missing = [name for name in KEYS if not cli.setting(name)]
+    except Refused as error:
+        return Finding("keys", "wrong", str(error))
+    if missing:
         mend = " ".join(advice(name) for name in missing)
         return Finding("keys", "wrong", f"not set: {', '.join(missing)}", mend)
     return Finding("keys", "fine", "both are set")
 
 
 def _group(cli: Cli) -> list[Finding]:
-    value = cli.setting(GROUP)
+    try:
+        value = cli.setting(GROUP)
+    except Refused:
+        return []  # said of the keys already
     if not value:
         return [Finding("group", "wrong", f"not set: {GROUP}", advice(GROUP))]
     try:

@@ -54,6 +54,8 @@ class Looks:
         if word in MAY_BE_A_PREEMPTION and idle and not end.is_its_own:
             fields = self._ended_by_whom(place, native, events_left)
         expected = note is not None and note.wrapped and end.started_at is None
+        if end.started_at is not None:
+            self._running_since[place] = -BEGIN_WITHIN_S
         if fields["phase"] is Phase.running and expected and self._is_about_to_begin(place):
             fields["phase"] = Phase.starting
         self._remember(place, fields["phase"])

@@ -21,10 +21,12 @@ from agent.clusters.local_time import pause
 from agent.clusters.run import KEPT_BYTES, Ran
 from states.observation import Phase
 
-NAMES_PER_CALL = 2_000
-"""So that the words of one call stay far below what a system takes."""
+NAMES_PER_CALL = 1_000
+"""So that an answer stays within what the runner keeps, and the words of a call within what a system takes."""
 EVENTS_MAX = 200
 EVENT_CHARS_MAX = 1_000
+USAGE_RC = 2
+"""The tool does not know the option; then only the metadata name can be asked for."""
 QUEUE_TRIES = 5
 QUEUE_PAUSE_S = 0.5
 
@@ -62,7 +64,7 @@ class Reads:
         a suffix of its own although it was told not to)."""
         ran = self._cli.rjob(["list", f"--name={name}", f"--namespace={namespace}"], namespace)
         text = f"{ran.stdout}\n{ran.stderr}"
-        if ran.rc != 0 and not NOT_FOUND.search(text):
+        if ran.rc not in (0, USAGE_RC) and not NOT_FOUND.search(text):
             raise self.unreachable("the jobs of that name", ran)
         others = {job.name: job for job in shown(text) if job.showname == name}
         return tuple({**others, **self.get(namespace, [name])}.values())
@@ -149,7 +151,7 @@ class Reads:
 
 def _readable(ran: Ran, text: str, seen: Mapping[str, Shown], names: Iterable[str]) -> dict[str, Shown]:
     """The jobs asked for. A line that names one without being readable is an unknown word, not an absence."""
-    if not seen and ran.stdout.strip():
+    if not seen and ran.stdout.strip() and not NOT_FOUND.search(text):
         raise Unclear(f"rjob answered something that cannot be read: {plain(ran.stdout).strip()[:200]}")
     found = {}
     for name in names:

@@ -43,7 +43,7 @@ class Submits:
         self._cli.keys()
         if self._wrapped:
             self._stage(submission.spec)
-        self._notes.put(pair.namespace, submission.name, self._note(submission))
+        self._write_note(pair, submission)
         try:
             ran = self._cli.rjob(argv, pair.namespace, timeout_s=self._timeout_s)
             name = created(f"{ran.stdout}\n{ran.stderr}", submission.name)
@@ -104,9 +104,9 @@ class Submits:
             return Unreachable(f"Brain++ did not take it now: {words}", retry_after_s=RETRY_AFTER_S)
         return Unclear(f"rjob reported no created job (status {ran.rc}): {words}")
 
-    def _note(self, submission: Submission) -> Note:
+    def _write_note(self, pair: Pair, submission: Submission) -> None:
         spec = submission.spec
-        return Note(
+        note = Note(
             name=submission.name,
             workspace=spec.workspace,
             owner=submission.owner,
@@ -117,6 +117,12 @@ class Submits:
             wrapped=self._wrapped,
             time_limit_s=spec.time_limit_s,
         )
+        try:
+            self._notes.put(pair.namespace, submission.name, note)
+        except OSError as error:
+            raise Refused(
+                f"nothing was sent: what belongs to the job cannot be written down: {error}"
+            ) from None
 
     def _difference(self, pair: Pair, name: str, spec: Spec) -> str:
         """What of the created object is not as it was asked (RJOB 8); "" if it is. Never fails a submit."""

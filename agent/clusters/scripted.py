@@ -245,7 +245,9 @@ class ScriptedCluster:
         kept = shown[:lines] if head else shown[-lines:]
         wrote_at = began + timedelta(seconds=kept[-1][0]) if kept and self.capabilities.tells_log_time else None
         text = "".join(f"{line}\n" for _, line in kept)
-        return LogPiece(text=text, truncated=len(shown) > len(kept), wrote_at=wrote_at)
+        return LogPiece(
+            text=text, cursor=str(len(shown)), truncated=len(shown) > len(kept), wrote_at=wrote_at
+        )
 
     def events(self, ref: Ref) -> Sequence[NativeEvent]:
         now = self._called("events", ref.name)

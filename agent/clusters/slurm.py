@@ -149,10 +149,8 @@ class SlurmCluster:
         an account or QOS may use of it shows in the reason of a job that waits for it."""
         _, _, named = (group or "").partition("/")
         wanted = named or self.options.partition
-        where = [f"--partition={wanted}"] if wanted else []
-        partition, all_ = nodes(
-            self.commands.ask("sinfo", "-h", "-a", "-N", *where, "-O", node_columns()), wanted
-        )
+        where = [f"--partition={wanted}"] if wanted else ["-a"]  # sinfo takes one of them
+        partition, all_ = nodes(self.commands.ask("sinfo", "-h", "-N", *where, "-O", node_columns()), wanted)
         if wanted and not all_:
             raise Refused(
                 f"there is no partition {wanted!r} on {self.name}", cause="scheduling.unsatisfiable"

@@ -13,7 +13,7 @@ from agent.clusters import wrapper
 from agent.clusters.slurm_lookup import Found, folder_of
 from agent.clusters.slurm_parse import Row
 from agent.clusters.slurm_script import agrees
-from agent.clusters.slurm_states import moment, normalise
+from agent.clusters.slurm_states import moment, normalise, state_words
 from states.observation import ENDED, Match, NativeEvent, Observation, Phase
 
 NOT_KNOWN_YEARS = 5
@@ -59,18 +59,16 @@ def confirmed(seen: Observation, row: Row) -> Observation:
 
 
 def events(row: Row) -> list[NativeEvent]:
-    """What one stay in the queue tells."""
+    """What one stay in the queue tells; a stay before a requeue is over, whatever the job does now."""
     seen = normalise(row)
+    again = "REQUEUED" in state_words(row["JobState"])
+    began = moment(row["StartTime"]) if again else seen["started_at"]
+    ended = moment(row["EndTime"]) if again else seen["ended_at"]
     told = [NativeEvent(at=moment(row["SubmitTime"]), kind="Queued", message=f"partition {row['Partition']}")]
-    if began := seen["started_at"]:
+    if began:
         told.append(NativeEvent(at=began, kind="Started", message=f"on {row['NodeList']}"))
-    if ended := seen["ended_at"]:
-        told.append(NativeEvent(at=ended, kind="Ended", message=seen["native"]))
-    elif seen["phase"] is Phase.pending and row["JobState"].startswith("REQUEUED"):
-        told.append(NativeEvent(at=moment(row["EndTime"]), kind="Requeued", message=seen["native"]))
-    else:
-        told.append(NativeEvent(at=None, kind="Now", message=seen["native"]))
-    return told
+    kind = "Requeued" if again else "Ended" if ended else "Now"
+    return [*told, NativeEvent(at=ended, kind=kind, message=seen["native"])]
 
 
 def with_times(words: str, now: datetime) -> str:

@@ -98,7 +98,7 @@ def _partitions(commands: Commands, options: Options) -> list[Finding]:
         filter(None, (options.partition, options.idle.partition if options.idle else ""))
     ):
         try:
-            state = commands.ask("sinfo", "-h", "-a", f"--partition={name}", "-o", "%a").split()
+            state = commands.ask("sinfo", "-h", f"--partition={name}", "-o", "%a").split()
         except ClusterError as error:
             return [*rows, Finding("partition", "wrong", str(error))]
         if not state:

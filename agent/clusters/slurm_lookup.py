@@ -205,9 +205,13 @@ class Jobs:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = [row for row in one_row_each(rows) if not is_deleted(row)]
-        self._by_id = {row["JobId"]: row for row in rows if row.get("ArrayTaskId")}
-        self._by_id |= {f"{row['ArrayJobId']}_{row['ArrayTaskId']}": row for row in self._by_id.values()}
-        self._by_id |= {row["JobId"]: row for row in self.rows}
+        self._by_id: dict[str, list[Row]] = {}
+        for row in self.rows:
+            self._by_id.setdefault(row["JobId"], []).append(row)
+        for row in rows:
+            if row.get("ArrayTaskId"):
+                for job_id in (row["JobId"], f"{row['ArrayJobId']}_{row['ArrayTaskId']}"):
+                    self._by_id.setdefault(job_id, []).append(row)
         self._by_name: dict[str, list[Row]] = {}
         for row in self.rows:
             self._by_name.setdefault(row["JobName"], []).append(row)
@@ -219,8 +223,8 @@ class Jobs:
         """By id where there is one; else the oldest live job of that name, else the newest ended one."""
         namesakes = [row for row in self.named(ref.name) if belongs(row, ref)]
         if ref.cluster_job_id:
-            row = self._by_id.get(ref.cluster_job_id)
-            row = row if row is not None and belongs(row, ref) else None
+            rows = (row for row in self._by_id.get(ref.cluster_job_id, ()) if belongs(row, ref))
+            row = max(rows, key=lambda row: row["SubmitTime"], default=None)
         else:
             row = next(filter(is_live, namesakes), namesakes[-1] if namesakes else None)
         twins = tuple(other for other in namesakes if row and other is not row and is_live(other))

@@ -88,9 +88,9 @@ def accounting_rows(text: str) -> list[Row]:
 
 def latest_stays(rows: Iterable[Row]) -> list[Row]:
     """One row a job: its last stay in the queue, Restarts counting those before (sacct has no such column)."""
-    stays: dict[str, list[Row]] = {}
+    stays: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        stays.setdefault(row["JobId"], []).append(row)
+        stays.setdefault((row["JobId"], row["JobName"]), []).append(row)
     return [
         max(own, key=lambda row: (_int(row["SubmitTime"]), row["StartTime"]))
         | {"Restarts": str(len(own) - 1)}
@@ -244,8 +244,8 @@ def _int(text: str) -> int:
 
 
 def by_array(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows that belong together: the tasks of one array, or one job alone."""
-    groups: dict[str, list[Row]] = {}
+    """Rows that belong together: the tasks of one array, or one job alone. Ids are recycled, so the name counts."""
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault(row.get("ArrayJobId") or row["JobId"], []).append(row)
+        groups.setdefault((row.get("ArrayJobId") or row["JobId"], row["JobName"]), []).append(row)
     yield from groups.values()

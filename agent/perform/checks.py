@@ -135,23 +135,27 @@ def image(job: Job, ports: Ports) -> Check:
 
 
 def environment(job: Job, ports: Ports) -> Check:
-    """C6: the one handed, else the library's, else the image's (or the machine's) own."""
-    path = job.spec.environment
+    """C6: the one handed, else the library's, else the image's (or the machine's) own.
+
+    A remembered one is a hint: it is looked at like one that was handed, and is stale when it is not there (H3, F5).
+    """
+    handed = job.spec.environment
+    remembered = None if handed else _from_library(job, ports, "environment", "C6")
+    path = handed or (remembered.found["environment"] if remembered else "")
     if not path:
-        remembered = _from_library(job, ports, "environment", "C6")
-        return remembered or _row(
-            "environment", "fine", "the one that the image or the machine has", rule="C6"
-        )
+        return _row("environment", "fine", "the one that the image or the machine has", rule="C6")
     workspace = Path(job.spec.workspace)
     where = workspace / path
     if (where / "bin" / "python").exists():
-        return _row("environment", "fine", f"{path} has an interpreter", rule="C6")
+        return remembered or _row("environment", "fine", f"{path} has an interpreter", rule="C6")
     seen = where.parent.exists() or (workspace.is_dir() and where.is_relative_to(workspace))
     if not seen and job.cluster != "local":
-        return _row("environment", "could_not", f"{path} cannot be seen from here", rule="C6")
+        return remembered or _row("environment", "could_not", f"{path} cannot be seen from here", rule="C6")
     wanted = Path(job.spec.workspace, "requirements.txt")
     facts = {"requirements": str(wanted)} if wanted.exists() else {}
-    said = f"{path} has no bin/python."
+    if remembered:
+        facts["stale"] = path
+    said = f"{path} has no bin/python." + (" It was remembered for this kind of work." if remembered else "")
     return _row("environment", "ask", said, rule="C6", question="environment", facts=facts)
 
 

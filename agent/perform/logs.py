@@ -37,6 +37,7 @@ def read_logs(effect: ReadLogs, asked: AskedEffect, job: Job, ports: Ports, leas
         exit_code=effect.exit_code,
         signal=effect.signal,
         wrote_at=piece.wrote_at,
+        cursor=piece.cursor,
     )
     found = _found(text, effect.look_for)
     return LogsRead(

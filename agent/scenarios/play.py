@@ -159,6 +159,8 @@ class Play:
             if self._stirred:
                 self._effect_at = self.world.store.next_effect_at()
             self._stirred = False
+            if self._wake_at is not None and self._wake_at <= now:
+                raise Stuck(f"a timer stands in the past at {self._offset():g} s: it would fire again and again")
             times += [self._wake_at, self._effect_at]
         return min((at for at in times if at is not None and at > now), default=None)
 

@@ -6,7 +6,7 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 from __future__ import annotations
 
 from states.actions.asking import check_facts, is_asked, open_questions
-from states.actions.change import Change
+from states.actions.change import Change, purpose_of
 from states.actions.parts import (
     check_words,
     end_run,
@@ -14,6 +14,7 @@ from states.actions.parts import (
     start_child,
 )
 from states.effects import (
+    Remember,
     RunCheck,
 )
 from states.events import (
@@ -70,11 +71,19 @@ def refuse(job: Job, event: CheckFinished | Answered | WakeDue) -> Change:
 
 
 def ask_for_missing(job: Job, event: CheckFinished | Answered | WakeDue) -> Change:
-    """Put everything that is missing into one message (A8)."""
+    """Put everything that is missing into one message (A8); what was remembered and is gone is stale (F5)."""
     missing = [check for check in unanswered(job) if not is_asked(job, check)]
-    return open_questions(
+    stale = tuple(
+        Remember(
+            what="stale", purpose=purpose_of(job), values={c.name: c.facts["stale"]}, note=c.evidence
+        )
+        for c in missing
+        if "stale" in c.facts
+    )
+    asked = open_questions(
         job, event.at, [(c.question, f"check:{c.name}", check_facts(job, c), ()) for c in missing]
     )
+    return asked._replace(effects=(*stale, *asked.effects))
 
 
 def run_smoke(job: Job, event: object) -> Change:

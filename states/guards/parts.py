@@ -51,9 +51,14 @@ def topic_is_new(job: Job) -> bool:
     return verdict_topic(job) not in job.asked_topics
 
 
+ABOUT_NUMBERS = frozenset({"nan", "spike", "zero-loss"})
+"""Concerns about what the numbers are: the counter moves on under them, so a milestone is no new cause."""
+
+
 def verdict_topic(job: Job) -> str:
     """The key under which a concern is asked once (G5): a new attempt or a milestone since makes it new."""
-    moved = job.track.milestone_at.isoformat() if job.track.milestone_at else ""
+    stands = concern_of(job) not in ABOUT_NUMBERS and job.track.milestone_at is not None
+    moved = job.track.milestone_at.isoformat() if stands and job.track.milestone_at else ""
     return f"{concern_of(job) or 'odd'}:{job.attempt.number}:{moved}"
 
 

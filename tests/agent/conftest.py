@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from sqlmodel import SQLModel
 
 from agent.store import Store
@@ -49,7 +50,9 @@ def opened(url: str) -> Iterator[Store]:
     made.create_schema()
     yield made
     if not url.startswith("sqlite"):
-        SQLModel.metadata.drop_all(made.engine)
+        with made.write() as connection:
+            SQLModel.metadata.drop_all(connection)
+            connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
     made.close()
 
 

@@ -9,13 +9,14 @@ Never: a piece of product code replaced by a mock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from agent import leases
 from agent.clock import VirtualClock
-from agent.clusters.base import Cluster, Submission
+from agent.clusters.base import Submission
 from agent.clusters.scripted import Away, JobScript, Moment, ScriptedCluster, SubmitFault, Written
 from agent.library import Library
 from agent.outbox import perform_next
@@ -32,7 +33,11 @@ START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 
 STEPS = tuple((20.0 * n, f"step {10 * n}/500 loss {3 - n / 20:.3f}") for n in range(1, 31))
 GOOD = JobScript(
-    moments=(Moment(0, Phase.pending), Moment(30, Phase.running), Moment(630, Phase.succeeded, {"exit_code": 0})),
+    moments=(
+        Moment(0, Phase.pending),
+        Moment(30, Phase.running),
+        Moment(630, Phase.succeeded, {"exit_code": 0}),
+    ),
     log=STEPS,
     files=(Written("out/best.pt", "weights"),),
     record=0,
@@ -60,7 +65,7 @@ class Desk:
         *scripts: JobScript,
         faults: Mapping[int, SubmitFault] | None = None,
         away: Sequence[Away] = (),
-        cluster: Cluster | None = None,
+        cluster_class: type[ScriptedCluster] = ScriptedCluster,
         checks: Mapping[str, Any] | None = None,
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -69,7 +74,7 @@ class Desk:
         self.workspace = folder / "workspace"
         self.workspace.mkdir(parents=True, exist_ok=True)
         self._scripts = scripts or (GOOD,)
-        self.cluster = ScriptedCluster(
+        self.cluster = cluster_class(
             "lab",
             clock=self.clock,
             casting=self._cast,
@@ -82,7 +87,7 @@ class Desk:
         self.ports = Ports(
             store=store,
             clock=self.clock,
-            clusters={"lab": cluster or self.cluster},
+            clusters={"lab": self.cluster},
             redact=redact,
             library=self.library,
             checks=checks or {},
@@ -90,6 +95,11 @@ class Desk:
             announce=self.told.append,
         )
         self.service = Service(self.ports, library=self.library, owner="kim", default_cluster="lab")
+
+    def use_clock(self, clock: Any) -> None:
+        """Another clock, everywhere."""
+        self.clock = self.cluster._clock = clock
+        self.ports = self.service.ports = replace(self.ports, clock=clock)
 
     def _cast(self, submission: Submission, created: int) -> JobScript:
         return self._scripts[min(created, len(self._scripts) - 1)]

@@ -29,7 +29,9 @@ def programs() -> Path | None:
     packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     found = [*([shutil.which("initdb")] if shutil.which("initdb") else []), *packaged]
     folders = (Path(str(one)).resolve().parent for one in found)
-    return next((one for one in folders if {"postgres", "pg_isready"} <= {p.name for p in one.iterdir()}), None)
+    return next(
+        (one for one in folders if {"postgres", "pg_isready"} <= {p.name for p in one.iterdir()}), None
+    )
 
 
 def missing() -> str:
@@ -53,7 +55,18 @@ def server() -> Iterator[str]:
     if user:
         shutil.chown(folder, user["user"], user["group"])
     try:
-        init = [where / "initdb", "-D", folder / "data", "-U", "watch", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        init = [
+            where / "initdb",
+            "-D",
+            folder / "data",
+            "-U",
+            "watch",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ]
         subprocess.run(init, check=True, capture_output=True, cwd=folder, **user)
         settings = [option for setting in FAST for option in ("-c", setting)]
         command = [where / "postgres", "-D", folder / "data", "-k", folder, *settings]

@@ -68,7 +68,9 @@ def test_many_threads_get_one_lease(shared_store: Store) -> None:
     put(shared_store)
     clock = VirtualClock(START)
     got: list[leases.Lease | None] = []
-    threads = [threading.Thread(target=lambda: got.append(leases.claim(shared_store, clock, RUN))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: got.append(leases.claim(shared_store, clock, RUN))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -86,7 +86,9 @@ def test_only_what_the_library_is_for_is_kept(library: Library) -> None:
 
 def test_a_pitfall_is_noted_once_and_notes_are_bounded(library: Library) -> None:
     for number in range(30):
-        library.remember(f"e{number}", told("pitfall", image="reg/a:1", note=f"lesson {number // 2}"), at(number))
+        library.remember(
+            f"e{number}", told("pitfall", image="reg/a:1", note=f"lesson {number // 2}"), at(number)
+        )
     notes = library.entries()[0]["notes"]
     assert notes == [f"lesson {number}" for number in range(5, 15)]
 

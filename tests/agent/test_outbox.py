@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -102,7 +103,7 @@ class TestRetries:
         monkeypatch.setattr(here.store, "deliver", fails)
         with caplog.at_level(logging.CRITICAL):
             here.run_to(job_id, State.succeeded)
-        pauses = [late - soon for soon, late in zip(tried, tried[1:5], strict=False)]
+        pauses = [late - soon for soon, late in pairwise(tried)]
         assert pauses == [5.0, 10.0, 20.0, 40.0]
         assert max(pauses) <= RETRY_S_MAX
 
@@ -162,7 +163,9 @@ def test_a_submit_is_made_under_a_lease_that_outlives_it(desk: MakeDesk) -> None
         return Check(name="capacity", level="fine")
 
     here = desk(checks={"capacity": slow})
-    here.cluster.capabilities = here.cluster.capabilities.model_copy(update={"submit_timeout_s": LEASE_S - 10})
+    here.cluster.capabilities = here.cluster.capabilities.model_copy(
+        update={"submit_timeout_s": LEASE_S - 10}
+    )
     job_id = here.delegate()
     here.run_to(job_id, State.queued)
     assert "submit_unclear" not in here.kinds(job_id)

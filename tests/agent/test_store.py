@@ -89,7 +89,7 @@ class TestApply:
     def test_a_naive_time_is_refused(self, store: Store) -> None:
         put(store)
         with pytest.raises((StatementError, TypeError, ValueError), match=r"naive|offset"):
-            store.apply("digits-k3f9", StopRequested(at=datetime(2026, 3, 1, 8)))  # noqa: DTZ001
+            store.apply("digits-k3f9", StopRequested(at=datetime(2026, 3, 1, 8)))
         assert len(store.journal("digits-k3f9")) == 1
 
     def test_times_come_back_as_they_were_to_the_microsecond(self, store: Store) -> None:
@@ -166,7 +166,9 @@ class TestWriters:
 
         def write(writer: int) -> None:
             for number in range(10):
-                shared_store.apply("digits-k3f9", Answered(at=at(5), key=f"{writer}-{number}", number=1, reply="x"))
+                shared_store.apply(
+                    "digits-k3f9", Answered(at=at(5), key=f"{writer}-{number}", number=1, reply="x")
+                )
 
         threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
         for thread in threads:
@@ -264,7 +266,9 @@ class TestTimers:
         assert [job.id for job in store.claim_due(due, claim_s=120)] == ["digits-k3f9"]
         assert store.claim_due(due, claim_s=120) == []
         assert store.claim_due(due + timedelta(seconds=119), claim_s=120) == []
-        assert [job.id for job in store.claim_due(due + timedelta(seconds=120), claim_s=120)] == ["digits-k3f9"]
+        assert [job.id for job in store.claim_due(due + timedelta(seconds=120), claim_s=120)] == [
+            "digits-k3f9"
+        ]
 
     def test_two_waves_at_once_share_the_jobs(self, shared_store: Store) -> None:
         for number in range(40):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -23,7 +23,11 @@ from tests.agent.fakes import Desk
 Eventually = Callable[..., Any]
 
 SOON = JobScript(
-    moments=(Moment(0, Phase.pending), Moment(0.1, Phase.running), Moment(0.4, Phase.succeeded, {"exit_code": 0}))
+    moments=(
+        Moment(0, Phase.pending),
+        Moment(0.1, Phase.running),
+        Moment(0.4, Phase.succeeded, {"exit_code": 0}),
+    )
 )
 QUICK = {"poll_s": 0.1, "queued_poll_s_first": 0.1, "look_s_first": 0.1, "look_s_min": 0.1}
 """Numbers of a run that is over in half a second of real time."""
@@ -43,10 +47,7 @@ def here(tmp_path: Path) -> Iterator[Desk]:
     store = Store(f"sqlite:///{tmp_path / 'w.db'}", grid_s=0.05)
     store.create_schema()
     desk = Desk(store, tmp_path, SOON)
-    clock = Now()
-    desk.clock = desk.cluster._clock = clock  # type: ignore[assignment]
-    desk.ports = replace(desk.ports, clock=clock)
-    desk.service.ports = desk.ports
+    desk.use_clock(Now())
     yield desk
     store.close()
 
@@ -100,6 +101,25 @@ def test_a_wave_that_breaks_is_followed_by_another(
     job_id = here.delegate(policy=QUICK)
     with caplog.at_level(logging.CRITICAL), awake(here, sweep_s=0.1):
         eventually(lambda: here.job(job_id).state is State.succeeded)
+
+
+def test_a_close_in_the_middle_of_a_look_comes_to_an_end(here: Desk, eventually: Eventually) -> None:
+    """The look arms the next timer while the scheduler shuts down: neither may wait for the other."""
+    wakes = Wakes(here.ports, workers=1, sweep_s=60)
+    next_wake, asked = here.store.next_wake, Event()
+
+    def late() -> Any:
+        asked.set()
+        eventually(lambda: not wakes._scheduler.running)
+        return next_wake() or here.clock.now()
+
+    here.store.next_wake = late  # type: ignore[method-assign]
+    wakes.start()
+    assert asked.wait(20)
+    closing = Thread(target=wakes.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
 
 
 def test_nothing_spins_while_an_effect_is_being_performed(here: Desk, eventually: Eventually) -> None:

@@ -113,7 +113,9 @@ def test_one_bad_job_does_not_stop_the_wave(
     assert [here.job(job_id).state for job_id in ids] == [State.running, State.queued, State.running]
 
 
-def test_a_job_without_an_answer_is_looked_at_again_later(desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_without_an_answer_is_looked_at_again_later(
+    desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = desk(WAITING)
     (job_id,) = many(here, 1)
     monkeypatch.setattr(here.cluster, "observe", lambda refs: {})

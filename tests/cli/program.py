@@ -138,6 +138,6 @@ def finish(process: subprocess.Popen[str]) -> Ran:
 def steps(count: int, pause_s: float) -> str:
     """A job that counts, prints its loss, and leaves `out.txt`."""
     return (
-        f"for i in $(seq 1 {count}); do echo \"step $i/{count} loss 0.$((99 - i))\"; sleep {pause_s}; done; "
+        f'for i in $(seq 1 {count}); do echo "step $i/{count} loss 0.$((99 - i))"; sleep {pause_s}; done; '
         "echo done > out.txt"
     )

@@ -49,7 +49,7 @@ def test_the_single_steps_act_on_its_attempt(finished: Finished) -> None:
     assert line["name"].startswith(run)
     assert wk("logs", run, "-n", "2").out.splitlines() == ["step 5/6 loss 0.94", "step 6/6 loss 0.93"]
     assert wk("logs", run, "-n", "1", "--head", "--json").data["text"].strip() == "step 1/6 loss 0.98"
-    assert [event["kind"] for event in wk("events", run, "--json").data][0] == "Queued"
+    assert wk("events", run, "--json").data[0]["kind"] == "Queued"
     checked = wk("check", run, "--json").data
     assert checked["run"] == run
     assert checked["observation"]["phase"] == "succeeded"
@@ -57,9 +57,9 @@ def test_the_single_steps_act_on_its_attempt(finished: Finished) -> None:
 
 
 def test_the_rest_can_be_read_too(finished: Finished) -> None:
-    wk, _, run = finished
+    wk, *_ = finished
     assert wk("capacity", "--json").data["cluster"] == "local"
-    assert wk("questions", "--json").data == []
+    assert wk("questions").out.strip() == "No open questions."
     assert isinstance(wk("library", "list", "--json").data, list)
     findings = {row["name"]: row for row in wk("doctor", "--json").data}
     assert findings["database"]["level"] == "ok"
@@ -78,6 +78,18 @@ def test_a_stop_comes_too_late_and_a_delete_wants_the_name(finished: Finished) -
     assert unspelled.code == wrong.code == 5
     assert f"wk delete {run} --name {run}" in unspelled.err
     assert len(wk.cluster_jobs()) == 1
+
+
+def test_a_log_file_is_read(finished: Finished) -> None:
+    wk, *_ = finished
+    log = wk.workspace / "train.log"
+    log.write_text("step 1/4 loss 0.9\nstep 2/4 loss 0.7\nMemoryError\n", encoding="utf-8")
+    found = wk("read", "train.log", "--exit-code", "1", "--model", "never", "--json").data
+    assert found["verdict"] == "failed"
+    assert found["progress"]["total"] == 4
+    missing = wk("read", "not-there.log")
+    assert missing.code == 2
+    assert "not-there.log" in missing.out + missing.err
 
 
 def test_a_run_that_is_not_there(finished: Finished) -> None:

@@ -111,9 +111,7 @@ def test_who_leaves_leaves_the_run_watched(
     assert len(wk.cluster_jobs()) == 1
 
 
-def test_killed_in_the_middle_it_is_carried_on_by_who_follows(
-    wk: Wk, eventually: Callable[..., Any]
-) -> None:
+def test_killed_in_the_middle_it_is_carried_on_by_who_follows(wk: Wk, eventually: Callable[..., Any]) -> None:
     process = wk.start("run", "--output", "out.txt", "--", steps(10, 0.4))
     try:
         eventually(lambda: is_running(wk), within_s=30)

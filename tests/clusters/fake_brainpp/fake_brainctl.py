@@ -1,4 +1,4 @@
-"""The fake `brainctl`: `get queues -o json` and `get rjobs [NAME] -n NS -o json`, as far as public files show them."""
+"""The fake `brainctl`: `get queues -o json` and `get rjobs [NAME] -n NS -o json`, as public files show them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from fake_platform import Platform
 
 
-def queues(platform):
+def queues(platform: Platform) -> int:
     platform.step()
     items = []
     for namespace, groups in platform.switches["queues"].items():
@@ -36,7 +36,7 @@ def queues(platform):
     return 0
 
 
-def rjobs(platform, names, namespace):
+def rjobs(platform: Platform, names: list[str], namespace: str) -> int:
     platform.step()
     items = []
     for job in platform.jobs.values():
@@ -62,7 +62,7 @@ def rjobs(platform, names, namespace):
     return 0
 
 
-def main():
+def main() -> int:
     argv = sys.argv[1:]
     if argv in (["--help"], []):
         print("brainctl controls the cluster: get, describe, exec, launch")

@@ -14,8 +14,11 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
-SWITCHES = {
+Job = dict[str, Any]
+LANES = ("normal", "idle")
+SWITCHES: dict[str, Any] = {
     "away": "",  # these calls (or "all") end with rc 1 and a network error
     "hang_s": 0.0,  # submit creates the job, then gives no answer for so long
     "queues": {"lab-a": ["team_gpu", "team_cpu"]},  # namespace -> groups with a queue
@@ -45,33 +48,33 @@ LIVE = ("Created", "Inqueue", "Starting", "Running", "Restarting", "Killing")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
-def now():
+def now() -> float:
     """Seconds since 1970."""
-    return time.clock_gettime(time.CLOCK_REALTIME)
+    return time.time()  # noqa: TID251 - a program of its own
 
 
 class Platform:
     """The state, under its lock from `__enter__` to `__exit__`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.root = os.environ["FAKE_BRAINPP"]
-        self.jobs = {}
+        self.jobs: dict[str, Job] = {}
 
-    def path(self, *parts):
+    def path(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)
 
-    def __enter__(self):
+    def __enter__(self) -> Platform:
         self.lock = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
-        self.switches = {**SWITCHES, **(self._load("switches.json") or {})}
+        self.switches: dict[str, Any] = {**SWITCHES, **(self._load("switches.json") or {})}
         self.jobs = self._load("jobs.json") or {}
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._store("jobs.json", self.jobs)
         os.close(self.lock)
 
-    def use(self, name):
+    def use(self, name: str) -> bool:
         """Count a numbered switch down; was it still above 0?"""
         left = self.switches[name]
         if left:
@@ -79,31 +82,31 @@ class Platform:
             self._store("switches.json", self.switches)
         return bool(left)
 
-    def _load(self, name):
+    def _load(self, name: str) -> Any:
         try:
             with open(self.path(name), encoding="utf-8") as file:
                 return json.load(file)
         except FileNotFoundError:
             return None
 
-    def _store(self, name, value):
+    def _store(self, name: str, value: object) -> None:
         with open(self.path(name + ".new"), "w", encoding="utf-8") as file:
             json.dump(value, file)
         os.replace(self.path(name + ".new"), self.path(name))
 
     # --- who calls --------------------------------------------------------------------------------------
 
-    def identity(self):
+    def identity(self) -> str:
         """Whose keys are used: the caller's, or, when they are empty, those that lie on the host (RJOB 6)."""
         key, secret = (os.environ.get(f"BRAINPP_{n}") for n in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
         return f"key:{key}" if key and secret else "host"
 
-    def note_call(self, tool, argv):
+    def note_call(self, tool: str, argv: list[str]) -> None:
         line = {"tool": tool, "argv": argv, "identity": self.identity(), "variables": sorted(os.environ)}
         with open(self.path("calls.jsonl"), "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def greet(self, tool, argv):
+    def greet(self, tool: str, argv: list[str]) -> None:
         """What every call meets first: the record, a proxy in the way, a network that is away."""
         self.note_call(tool, argv)
         if any(os.environ.get(name) for name in PROXIES):
@@ -117,8 +120,11 @@ class Platform:
 
     # --- the jobs ---------------------------------------------------------------------------------------
 
-    def create(self, name, showname, namespace, group, figures, command, options):
-        """A job in the queue."""
+    def create(
+        self, name: str, showname: str, at: tuple[str, str], figures: Job, command: list[str], options: Job
+    ) -> Job:
+        """A job in the queue. at: (namespace, group)."""
+        namespace, group = at
         job = {
             "name": name, "showname": showname, "namespace": namespace, "group": group, "command": command,
             "figures": figures, "options": options, "phase": "Inqueue", "created_at": now(), "serial": len(self.jobs),
@@ -130,10 +136,10 @@ class Platform:
         self.jobs[f"{namespace}/{name}"] = job
         return job
 
-    def find(self, namespace, name):
+    def find(self, namespace: str, name: str) -> Job | None:
         return self.jobs.get(f"{namespace}/{name}")
 
-    def used(self, group_of, lanes=("normal", "idle")):
+    def used(self, group_of: tuple[str, str], lanes: tuple[str, ...] = LANES) -> dict[str, int]:
         """What is in use in the queue of (namespace, group)."""
         used = {"cpu": 0, "gpu": 0, "memory": 0}
         for job in self.jobs.values():
@@ -143,16 +149,16 @@ class Platform:
                     used[kind] += job["figures"][kind] * job["figures"]["replicas"]
         return used
 
-    def has(self):
+    def has(self) -> dict[str, int]:
         return {
             "cpu": self.switches["cpu"], "gpu": self.switches["gpu"], "memory": self.switches["memory_mib"]
         }  # fmt: skip
 
-    def fits(self, job, lanes=("normal", "idle")):
+    def fits(self, job: Job, lanes: tuple[str, ...] = LANES) -> bool:
         used, has = self.used((job["namespace"], job["group"]), lanes), self.has()
         return all(used[k] + job["figures"][k] * job["figures"]["replicas"] <= has[k] for k in used)
 
-    def step(self):
+    def step(self) -> None:
         """Take note of ends, see kills through, start what fits; a normal job may take an idle one's place."""
         for job in self.jobs.values():
             self._collect(job)
@@ -165,20 +171,20 @@ class Platform:
             elif job["figures"]["lane"] == "normal" and self.fits(job, ("normal",)):
                 self._preempt_for(job)
 
-    def kill(self, job, why):
+    def kill(self, job: Job, why: str) -> None:
         if job["phase"] in ("Inqueue", "Restarting", "Created"):
             job |= {"phase": "Stopped", "ended_at": now()}
         elif job["phase"] in LIVE and not job["ask"]:
             job |= {"ask": why, "asked_at": now(), "phase": "Killing"}
             self._signal(job, signal.SIGTERM if why == "stop" else signal.SIGKILL)
 
-    def _preempt_for(self, job):
+    def _preempt_for(self, job: Job) -> None:
         for other in self.jobs.values():
             if other["figures"]["lane"] == "idle" and other["phase"] in ("Starting", "Running"):
                 other["events"].append(f"replica is preempted by {job['name']}")
                 self.kill(other, "preempt")
 
-    def _start(self, job):
+    def _start(self, job: Job) -> None:
         job |= {"phase": "Starting", "started_at": now(), "starting": self.switches["starting_calls"]}
         job["runs"] += 1
         job["events"].append("scheduled to node-a1; pulling the image")
@@ -191,7 +197,7 @@ class Platform:
                 self.file(job, "exit", rank),
             )
 
-    def _collect(self, job):
+    def _collect(self, job: Job) -> None:
         if job["phase"] not in LIVE or not job["runs"]:
             return
         codes = [self._read(self.file(job, "exit", rank)) for rank in range(job["figures"]["replicas"])]
@@ -204,10 +210,11 @@ class Platform:
             job["phase"] = "Running" if job["starting"] < 0 else "Starting"
         if any(code not in (None, 0) for code in codes) and None in codes and not job["ask"]:
             self._signal(job, signal.SIGKILL)  # one replica failed: the rest is taken down
-        if None not in codes:
-            self._end(job, codes)
+        ended = [code for code in codes if code is not None]
+        if len(ended) == len(codes):
+            self._end(job, ended)
 
-    def _end(self, job, codes):
+    def _end(self, job: Job, codes: list[int]) -> None:
         job["ended_at"] = now()
         if job["ask"] == "preempt":
             word = self.switches["preempted_as"]
@@ -222,17 +229,17 @@ class Platform:
         else:
             job["phase"] = "Failed" if any(codes) else "Succeeded"
 
-    def _signal(self, job, number):
+    def _signal(self, job: Job, number: int) -> None:
         for rank in range(job["figures"]["replicas"]):
             pid = self._read(self.file(job, "pid", rank))
             if pid is not None and self._read(self.file(job, "exit", rank)) is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, number)
 
-    def file(self, job, kind, rank):
+    def file(self, job: Job, kind: str, rank: int) -> str:
         return self.path(f"{job['namespace']}~{job['name']}~{rank}.{kind}")
 
-    def _read(self, path):
+    def _read(self, path: str) -> int | None:
         try:
             with open(path, encoding="ascii") as file:
                 return int(file.read())
@@ -240,12 +247,12 @@ class Platform:
             return None
 
 
-def say_error(text):
+def say_error(text: str) -> int:
     print(text, file=sys.stderr)
     return 1
 
 
-def spawn(job, rank, log, pid_file, exit_file):
+def spawn(job: Job, rank: int, log: str, pid_file: str, exit_file: str) -> None:
     """A replica as a process of its own, and one beside it that writes down how it ended."""
     middle = os.fork()
     if middle:
@@ -267,7 +274,7 @@ def spawn(job, rank, log, pid_file, exit_file):
     os._exit(0)
 
 
-def _become(job, rank, log):
+def _become(job: Job, rank: int, log: str) -> None:
     try:
         os.setsid()
         out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -287,7 +294,7 @@ def _become(job, rank, log):
         os._exit(127)
 
 
-def _write(path, number):
+def _write(path: str, number: int) -> None:
     with open(path + ".new", "w", encoding="ascii") as file:
         file.write(str(number))
     os.replace(path + ".new", path)

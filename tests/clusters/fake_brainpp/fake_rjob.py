@@ -6,11 +6,13 @@ Errors of usage end with status 2 as argparse's do; everything else is said as l
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 
-from fake_platform import Platform, now
+from fake_platform import Job, Platform, now
 
+Flags = dict[str, list[str]]
 VALUED = {
     "--name", "--metadata-name", "--image", "--image-pull-policy", "--gpu", "--cpu", "--memory", "--replica",
     "--charged-group", "--namespace", "--private-machine", "--mount", "--env", "--host-network",
@@ -27,16 +29,18 @@ class Usage(Exception):
     """What argparse would complain of."""
 
 
-def parsed(words):
+def parsed(words: list[str]) -> tuple[Flags, list[str]]:
     """(flags, positional words); a flag that comes twice is a list."""
-    flags, rest, at = {}, [], 0
+    flags: Flags = {}
+    rest: list[str] = []
+    at = 0
     while at < len(words):
         word = words[at]
         name, given, value = word.partition("=")
         if not word.startswith("-"):
             rest.append(word)
         elif name in BARE:
-            flags[name] = "true"
+            flags[name] = ["true"]
         elif name not in VALUED:
             raise Usage(f"unrecognized arguments: {word}")
         else:
@@ -52,15 +56,15 @@ def parsed(words):
     return flags, rest
 
 
-def one(flags, *names, default=""):
+def one(flags: Flags, *names: str, default: str = "") -> str:
     return next((flags[name][-1] for name in names if name in flags), default)
 
 
-def info(text):
+def info(text: str) -> None:
     print(time.strftime("%m-%d %H:%M:%S [INFO] ", time.gmtime()) + text)
 
 
-def fail(text):
+def fail(text: str) -> int:
     print(time.strftime("%m-%d %H:%M:%S [ERROR] ", time.gmtime()) + text, file=sys.stderr)
     return 1
 
@@ -68,7 +72,7 @@ def fail(text):
 # --- submit ------------------------------------------------------------------------------------------------
 
 
-def submit(platform, words):
+def submit(platform: Platform, words: list[str]) -> int:
     if "--" not in words:
         raise Usage("unrecognized arguments: " + " ".join(words[-1:]))
     at = words.index("--")
@@ -98,31 +102,31 @@ def submit(platform, words):
     env = dict(pair.split("=", 1) for name in ("-e", "--env") for pair in flags.get(name, []))
     showname = one(flags, "--name", default="somebody-1")
     if one(flags, "--dry-run").lower() == "true":
-        return dry_run(showname, namespace, group, figures, env, command)
+        return dry_run(showname, (namespace, group), figures, env, command)
     name = one(flags, "--metadata-name")
     if not name or platform.switches["ignores_metadata_name"]:
         name = f"{showname}-{int(now() * 1e7) % 10**8:08d}"
     if platform.find(namespace, name):
         return fail(f'rjobs.rjob.brainpp.cn "{name}" already exists')
     options = {"env": env, "mounts": flags.get("--mount", []), "flags": flags}
-    platform.create(name, showname, namespace, group, figures, command, options)
+    platform.create(name, showname, (namespace, group), figures, command, options)
     return answer(platform, name)
 
 
-def answer(platform, name):
+def answer(platform: Platform, name: str) -> int:
     switches = platform.switches
     if switches["hang_s"]:
         platform.__exit__()  # the job is there; only the answer does not come
-        time.sleep(switches["hang_s"])
+        select.select([], [], [], switches["hang_s"])
         os._exit(1)
     if not switches["no_answer"]:
         info(f"created rjob_name: {name}")
     return fail("read timed out") if switches["created_but_failed"] else 0
 
 
-def refusal(platform, namespace, group, figures):
+def refusal(platform: Platform, namespace: str, group: str, figures: Job) -> str:
     if platform.switches["sends_to"]:
-        return platform.switches["sends_to"]
+        return str(platform.switches["sends_to"])
     known = platform.switches["queues"]
     if namespace not in known:
         return f"namespace {namespace} not found"
@@ -139,7 +143,7 @@ def refusal(platform, namespace, group, figures):
     return ""
 
 
-def predict(platform, namespace, group, figures):
+def predict(platform: Platform, namespace: str, group: str, figures: Job) -> int:
     """Counts, and rc 0 whatever they say."""
     job = {"namespace": namespace, "group": group, "figures": figures}
     total = figures["replicas"]
@@ -151,10 +155,13 @@ def predict(platform, namespace, group, figures):
     return 0
 
 
-def dry_run(showname, namespace, group, figures, env, command):
-    """The object as text, with everything that was said in it."""
+def dry_run(showname: str, at: tuple[str, str], figures: Job, env: dict[str, str], command: list[str]) -> int:
+    """The object as text, with everything that was said in it. at: (namespace, group)."""
+    namespace, group = at
     labels = f"{{quotagroup.brainpp.cn/quotagroup: {group}}}"
-    notes = f"{{kubebrain.brainpp.cn/showname: {showname}, volcano.brainpp.cn/priority: {figures['priority']}}}"
+    notes = (
+        f"{{kubebrain.brainpp.cn/showname: {showname}, volcano.brainpp.cn/priority: {figures['priority']}}}"
+    )
     print(f"kind: RJob\nmetadata:\n  namespace: {namespace}\n  labels: {labels}\n  annotations: {notes}")
     print(f"spec:\n  replicas: {figures['replicas']}\n  env: {env}\n  command: {command}")
     return 0
@@ -163,7 +170,7 @@ def dry_run(showname, namespace, group, figures, env, command):
 # --- reading -----------------------------------------------------------------------------------------------
 
 
-def show(platform, job):
+def show(platform: Platform, job: Job) -> None:
     phase = job["phase"]
     word = "Unknown" if phase == "Inqueue" and platform.switches["unknown_for_inqueue"] else phase
     info(f"rjob {job['name']} (showname={job['showname']}): {word}")
@@ -179,7 +186,7 @@ def show(platform, job):
             info(f"  |- replica {job['name']}-{'abcde'[rank % 5] * 5}: {phase.upper()}, node-a{rank + 1}")
 
 
-def get(platform, words):
+def get(platform: Platform, words: list[str]) -> int:
     flags, names = parsed(words)
     platform.step()
     if platform.switches["gibberish"]:
@@ -193,7 +200,7 @@ def get(platform, words):
     return 0
 
 
-def listing(platform, words):
+def listing(platform: Platform, words: list[str]) -> int:
     flags, names = parsed(words)
     platform.step()
     for job in platform.jobs.values():
@@ -203,7 +210,7 @@ def listing(platform, words):
     return 0
 
 
-def logs(platform, words):
+def logs(platform: Platform, words: list[str]) -> int:
     if not words or words[0] not in ("job", "replica"):
         raise Usage(f"argument kind: invalid choice: {(words or [''])[0]!r} (choose from 'job', 'replica')")
     flags, names = parsed(words[1:])
@@ -230,7 +237,7 @@ def logs(platform, words):
     return 0
 
 
-def events(platform, words):
+def events(platform: Platform, words: list[str]) -> int:
     flags, names = parsed(words)
     platform.step()
     job = platform.find(one(flags, "--namespace"), names[0])
@@ -242,7 +249,7 @@ def events(platform, words):
 # --- acting ------------------------------------------------------------------------------------------------
 
 
-def stop(platform, words):
+def stop(platform: Platform, words: list[str]) -> int:
     flags, names = parsed(words)
     for name in names:
         job = platform.find(one(flags, "--namespace"), name)
@@ -253,7 +260,7 @@ def stop(platform, words):
     return 0
 
 
-def delete(platform, words):
+def delete(platform: Platform, words: list[str]) -> int:
     flags, names = parsed(words)
     for name in names:
         platform.jobs.pop(f"{one(flags, '--namespace')}/{name}", None)
@@ -265,7 +272,7 @@ VERBS = {
 }  # fmt: skip
 
 
-def main():
+def main() -> int:
     argv = sys.argv[1:]
     if argv in (["--help"], ["-h"], []):
         print(f"usage: rjob [-h] {{{SUBCOMMANDS.replace(', ', ',')}}} ...")

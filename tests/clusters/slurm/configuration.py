@@ -1,4 +1,4 @@
-"""The configuration files of the tests' Slurm: virtual nodes, count-only GPUs, partitions that preempt.
+"""The configuration files of the tests' Slurm: virtual nodes, fake GPUs, partitions that preempt.
 
 Fast reactions, believed hardware, and no file outside its own folder. Partitions: `solo` and `solospot` share node
 n1 (the contract's small cluster); `normal`, `idle` (preempted: requeued) and `spot` (preempted: cancelled) share the
@@ -7,6 +7,8 @@ others; `down` and `short` refuse by their nature.
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 CPUS, MEMORY_MIB, GPUS = 4, 8000, 2
@@ -45,7 +47,7 @@ JobRequeue=1
 KillWait=1
 MinJobAge=3600
 MessageTimeout={message_timeout_s}
-SlurmctldTimeout={controller_timeout_s}
+SlurmctldTimeout=2
 SlurmdTimeout=0
 ReturnToService=2
 MaxArraySize=1001
@@ -114,6 +116,15 @@ AllowedSwapSpace=0
 """
 
 
+def devices(root: Path) -> None:
+    """A character device for each GPU (the null device: slurmd refuses ordinary files), the same on every node."""
+    for number in range(GPUS):
+        path = root / f"gpu{number}"
+        if not path.exists():
+            os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    (root / "gres.conf").write_text(f"Name=gpu File={root}/gpu[0-{GPUS - 1}]\n")
+
+
 def write(
     root: Path,
     host: str,
@@ -122,7 +133,6 @@ def write(
     accounting: bool,
     cgroups: bool,
     name: str = "slurm.conf",
-    controller_timeout_s: int = 2,
     message_timeout_s: int = 5,
 ) -> Path:
     """All files of one cluster below `root`; ports: controller, slurmdbd, database, then one a node."""
@@ -135,13 +145,13 @@ def write(
         SLURM.format(
             root=root, host=host, ports=ports, nodes=nodes, first=NODES[0], others=",".join(NODES[1:]),
             cpus=CPUS, memory=MEMORY_MIB, gpus=GPUS,
-            controller_timeout_s=controller_timeout_s, message_timeout_s=message_timeout_s,
+            message_timeout_s=message_timeout_s,
             track="proctrack/cgroup" if cgroups else "proctrack/linuxproc",
             task="task/cgroup" if cgroups else "task/none",
             accounting=(ACCOUNTING if accounting else NO_ACCOUNTING).format(root=root, ports=ports),
         )
     )  # fmt: skip
-    (root / "gres.conf").write_text(f"NodeName={','.join(NODES)} Name=gpu Count={GPUS}\n")
+    devices(root)
     if cgroups:
         (root / "cgroup.conf").write_text(CGROUP)
     if accounting:

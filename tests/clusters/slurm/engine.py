@@ -12,7 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -59,7 +59,7 @@ class Slurm:
         # The same cluster, except that nobody listens at the controller's port.
         self.nowhere = write(
             root, host, [*free_ports(1), *self.ports[1:]],
-            accounting=False, cgroups=False, name="nowhere.conf", controller_timeout_s=1,
+            accounting=False, cgroups=False, name="nowhere.conf", message_timeout_s=1,
         )  # fmt: skip
         self.env = {"PATH": PATH, "HOME": str(root), "SLURM_CONF": str(self.conf)}
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -99,14 +99,14 @@ class Slurm:
                 with contextlib.suppress(OSError):
                     os.rmdir(inner)
 
-    def controller(self, *words: str) -> None:
-        """Start slurmctld (again). `-c` forgets every job."""
-        self._daemon("slurmctld", "slurmctld", "-D", "-i", *words)
+    def controller(self) -> None:
+        """Start slurmctld (again)."""
+        self._daemon("slurmctld", "slurmctld", "-D", "-i")
 
-    def kill(self, daemon: str) -> None:
-        """End one daemon at once: `slurmctld`, `slurmdbd`, `slurmd.n2`."""
-        self._daemons[daemon].kill()
-        self._daemons[daemon].wait()
+    def end(self, daemon: str) -> None:
+        """End one daemon as the system does it, so that it writes down what it knows."""
+        self._daemons[daemon].terminate()
+        self._daemons[daemon].wait(30)
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
@@ -119,8 +119,8 @@ class Slurm:
 
     @contextlib.contextmanager
     def without(self, daemon: str) -> Iterator[None]:
-        """The daemon is dead for a while; its state is on the disk."""
-        self.kill(daemon)
+        """The daemon is away for a while; its state is on the disk."""
+        self.end(daemon)
         try:
             yield
         finally:
@@ -131,9 +131,11 @@ class Slurm:
                 self._accounting_daemon()
 
     def forget(self) -> None:
-        """The controller starts anew without its memory: every job is purged."""
-        self.kill("slurmctld")
-        self.controller("-c")
+        """The controller loses what it knew of every job, and counts from 1 again."""
+        self.end("slurmctld")
+        for file in (self.root / "state").glob("job_state*"):
+            file.unlink()
+        self.controller()
         self.wait(lambda: self.ok("scontrol", "ping"))
         self.wait(self.is_idle)
 
@@ -142,7 +144,11 @@ class Slurm:
         self.ok("scancel", "--signal=KILL", "--full", "-u", "root")
         self.ok("scancel", "-u", "root")
         for node in NODES:
-            if not self.out("sinfo", "-h", "-N", "-n", node, "-o", "%t").split()[0].startswith(("idle", "mix", "alloc", "comp")):
+            if (
+                not self.out("sinfo", "-h", "-N", "-n", node, "-o", "%t")
+                .split()[0]
+                .startswith(("idle", "mix", "alloc", "comp"))
+            ):
                 self.ok("scontrol", "update", f"nodename={node}", "state=resume")
         self.wait(lambda: not self.out("squeue", "-h", "-a", "-o", "%i") and self.is_idle())
 
@@ -155,7 +161,9 @@ class Slurm:
     def ok(self, *argv: str) -> bool:
         return self._run(*argv).returncode == 0
 
-    def sbatch(self, *words: str, script: str = "#!/bin/sh\nexec sleep 600\n", cwd: Path | None = None) -> str:
+    def sbatch(
+        self, *words: str, script: str = "#!/bin/sh\nexec sleep 600\n", cwd: Path | None = None
+    ) -> str:
         """Submit behind Watchkeeper's back; the id."""
         ran = self._run("sbatch", "--parsable", *words, stdin=script, cwd=cwd or self.root)
         assert ran.returncode == 0, ran.stderr
@@ -170,16 +178,15 @@ class Slurm:
         while not look():
             if monotonic_s() > until:
                 tail = "".join(
-                    f"\n--- {log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in self.root.glob("*.log")
+                    f"\n--- {log.name}\n{log.read_text(errors='replace')[-1500:]}"
+                    for log in self.root.glob("*.log")
                 )
                 raise TimeoutError(f"the tests' Slurm is not there after {within_s:g} s{tail}")
             pause(0.05)
 
     # --- parts ---------------------------------------------------------------------------------------------
 
-    def _run(
-        self, *argv: str, stdin: str = "", cwd: Path | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def _run(self, *argv: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             argv, env=self.env, input=stdin, capture_output=True, text=True, errors="replace", check=False,
             cwd=cwd or self.root, timeout=60,
@@ -197,24 +204,38 @@ class Slurm:
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
         self.root.chmod(0o755)
-        files = {"key-file": key, "socket": "munge.socket", "pid-file": "munge.pid", "seed-file": "munge.seed"}
-        words = [f"--{switch}={self.root / file}" for switch, file in (files | {"log-file": "munge.log"}).items()]
+        files = {
+            "key-file": key,
+            "socket": "munge.socket",
+            "pid-file": "munge.pid",
+            "seed-file": "munge.seed",
+        }
+        words = [
+            f"--{switch}={self.root / file}" for switch, file in (files | {"log-file": "munge.log"}).items()
+        ]
         self._daemon("munged", "munged", "--foreground", "--force", "--num-threads=2", *words)
         self.wait((self.root / "munge.socket").exists)
 
     def _database(self) -> None:
         data, where = self.root / "database", self.root / "database.socket"
         bare = ["--no-defaults", "--user=root", f"--datadir={data}", "--skip-name-resolve"]
-        made = self._run("mariadb-install-db", *bare, "--auth-root-authentication-method=normal", "--skip-test-db")
+        made = self._run(
+            "mariadb-install-db", *bare, "--auth-root-authentication-method=normal", "--skip-test-db"
+        )
         assert made.returncode == 0, made.stderr
-        small = ["--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"]
+        small = [
+            "--innodb-buffer-pool-size=64M",
+            "--innodb-log-file-size=16M",
+            "--innodb-flush-log-at-trx-commit=0",
+        ]
         self._daemon(
             "mariadbd", "mariadbd", *bare, *small, f"--socket={where}", "--bind-address=127.0.0.1",
             f"--port={self.ports[2]}", "--innodb-lock-wait-timeout=900", "--skip-log-bin",
         )  # fmt: skip
         client = ["mariadb", "--no-defaults", "-uroot", "-S", str(where), "-e"]
         self.wait(lambda: self.ok(*client, "select 1"))
-        grant = "create user slurm@'127.0.0.1' identified by 'slurm'; grant all on slurm_acct_db.* to slurm@'127.0.0.1'"
+        who = "slurm@'127.0.0.1'"
+        grant = f"create user {who} identified by 'slurm'; grant all on slurm_acct_db.* to {who}"
         assert self.ok(*client, f"create database slurm_acct_db; {grant}")
         self._accounting_daemon()
         assert self.ok("sacctmgr", "-i", "-Q", "add", "cluster", "test")
@@ -234,7 +255,9 @@ class Slurm:
 
 def _memory_can_be_bounded() -> bool:
     """Whether there is a writable memory controller of cgroups v1."""
-    return os.access("/sys/fs/cgroup/memory/memory.limit_in_bytes", os.R_OK) and os.access("/sys/fs/cgroup/memory", os.W_OK)
+    return os.access("/sys/fs/cgroup/memory/memory.limit_in_bytes", os.R_OK) and os.access(
+        "/sys/fs/cgroup/memory", os.W_OK
+    )
 
 
 def running(root: Path, *, accounting: bool) -> Iterator[Slurm]:
@@ -248,7 +271,3 @@ def running(root: Path, *, accounting: bool) -> Iterator[Slurm]:
         yield slurm
     finally:
         slurm.stop()
-
-
-def words_of(argv: Sequence[str]) -> str:
-    return " ".join(argv)

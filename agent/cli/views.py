@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.cli.output import BLANK, broken, emit, safe, say, width_of
-from agent.follow import Message, News
+from agent.follow import LAST, Message, News
 from states.board import board
 from states.job import Job
+from states.questions import Question, option_text
 from states.reports import next_action
-from states.words.rows import concern_row, facts_of, look_row, question_rows, standing, words_row
+from states.words.rows import concern_row, facts_of, look_row, open_rows, standing, words_row
 from states.words.sparkline import curve, spark
 from states.words.wording import duration, number, plain, since
 
@@ -28,10 +29,10 @@ WIDTH_MAX = 110
 CURVE_LINES = 6
 CURVE_COLUMNS = 64
 CURVE_POINTS_MIN = 4
+EARLIER_MAX = 5
+"""Reports from before that are shown to who comes to follow a run."""
 QUIET_S = 60.0
 """Without a terminal: progress alone is a line at most this often, or at every tenth of the whole."""
-LAST = "wrap-up"
-"""The stage of the last report."""
 WHOLE = frozenset({"submitted", LAST})
 """Reports that are shown in full; of the others the first line is enough, unless they must not be missed."""
 
@@ -53,22 +54,36 @@ def closing_words(job: Job, width: int) -> list[str]:
     return [BLANK, "the loss, from start to end:", *lines] if lines else []
 
 
+class Fresh:
+    """The messages of a look; of the first one, which may hold a long history, only the newest."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def of(self, news: News) -> tuple[Message, ...]:
+        """What is to be shown of them."""
+        shown = news.messages if self._begun else news.messages[-EARLIER_MAX:]
+        self._begun = True
+        return shown
+
+
 class Lines:
     """A line for each piece of news: for pipes, files and `nohup`."""
 
     def __init__(self) -> None:
+        self._fresh = Fresh()
         self._key: tuple[Any, ...] = ()
         self._at: datetime | None = None
         self._milestone_at: datetime | None = None
 
     def show(self, news: News) -> None:
-        for message in news.messages:
+        for message in self._fresh.of(news):
             _say_stamped(message["at"], words_of(message))
         if self._moved(news) and not news.messages:
             _say_stamped(news.at, ", ".join([standing(news.job, news.at), *facts_of(news.job, news.at)[:3]]))
 
     def end(self, news: News) -> None:
-        for message in news.messages:
+        for message in self._fresh.of(news):
             if message["stage"] != LAST:
                 _say_stamped(message["at"], words_of(message))
         say(BLANK)
@@ -133,13 +148,14 @@ class Region:
         from rich.live import Live
 
         self._hint = hint
+        self._fresh = Fresh()
         self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._last: Message | None = None
         self._live.start()
 
     def show(self, news: News) -> None:
-        for message in news.messages:
+        for message in self._fresh.of(news):
             if message["must_not_miss"] or message["stage"] in WHOLE:
                 self._above(message)
             self._last = message
@@ -147,7 +163,7 @@ class Region:
         self._live.update(self._drawn(region(news, self._last, self._hint, width)), refresh=True)
 
     def end(self, news: News) -> None:
-        for message in news.messages:
+        for message in self._fresh.of(news):
             if message["stage"] != LAST:
                 self._above(message)
         self.close()
@@ -161,7 +177,11 @@ class Region:
         from rich.text import Text
 
         style = "yellow" if message["kind"] == "question" else ""
-        lines = [part for line in words_of(message).splitlines() for part in broken(safe(line), self._console.width)]
+        lines = [
+            part
+            for line in words_of(message).splitlines()
+            for part in broken(safe(line), self._console.width)
+        ]
         self._console.print(Text("\n".join([*lines, ""]), style=style))
 
     def _drawn(self, rows: Sequence[tuple[str, str]]) -> Any:
@@ -188,9 +208,8 @@ def region(news: News, last: Message | None, hint: str, width: int) -> list[tupl
         rows.append(("green", f"loss {number(losses[0])} {drawn} {number(losses[-1])}"))
     rows += [("", words_row(job))] if not facts else []
     rows.append(("yellow", concern_row(job)))
-    for question in job.open_questions:
-        rows += [("bold yellow", row) for row in question_rows(job, question)]
-        rows.append(("yellow", _countdown(job, question.answer_by, at)))
+    for row, question in zip(open_rows(job), job.open_questions, strict=True):
+        rows += [("bold yellow", row), ("yellow", _countdown(job, question, at))]
     rows.append(("dim", look_row(job, at)))
     if last is not None and width >= NARROW:
         age = duration(since(last["at"], at), job.language)
@@ -230,8 +249,9 @@ def _set_up(job: Job) -> str:
     return f"  ({job.spec.lane} lane{tried})"
 
 
-def _countdown(job: Job, answer_by: datetime, at: datetime) -> str:
-    return f"  {duration(since(at, answer_by), job.language)} left to answer"
+def _countdown(job: Job, question: Question, at: datetime) -> str:
+    left = duration(since(at, question.answer_by), job.language)
+    return f"  {left} left to answer; then: {option_text(question.default, job.language)}"
 
 
 def _say_stamped(at: datetime, text: str) -> None:

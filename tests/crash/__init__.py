@@ -1,0 +1,1 @@
+"""Killed at every instant that matters, and carried on."""
