@@ -1,7 +1,7 @@
 """Starts a resident agent of its own session, detached from the terminal, that ends when nothing is left to watch.
 
 It is this same program with the same environment (`serve --until-idle`); what it says goes to `resident.log` in the
-state folder. Starting returns when the new agent holds its place, so that whoever leaves knows that somebody watches.
+state folder. Starting returns when the new agent is ready, so that whoever leaves knows that somebody watches.
 
 Never: two residents (the place is a lock); an argument or a variable that carries a key.
 """

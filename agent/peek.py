@@ -69,6 +69,11 @@ class Peek:
             )
         ]
 
+    def may_know(self, text: str) -> bool:
+        """Whether a run is meant by this text: its id, a beginning of it, or its attempt's name."""
+        query = "SELECT 1 FROM job WHERE substr(id, 1, ?) = ? OR attempt_name = ? LIMIT 1"
+        return bool(self._read(query, (len(text), text, text)))
+
     def question_ids(self) -> list[str]:
         """Ids of the open questions."""
         found = self._read("SELECT board FROM job WHERE state = ? ORDER BY created_at DESC", ("blocked",))

@@ -361,7 +361,8 @@ class Store:
     # --- messages --------------------------------------------------------------------------------------------
 
     def deliver(self, message: Mapping[str, Any]) -> bool:
-        """Put a message into the inbox; False when it is there already (KEYED)."""
+        """Put a message into the inbox; False when it is there already (KEYED). Its id is that of the effect that
+        asks for it, which is done with the same commit."""
         with self._write() as connection:
             if (
                 connection.execute(select(MESSAGES.c.id).where(MESSAGES.c.id == message["id"])).scalar()
@@ -369,6 +370,7 @@ class Store:
             ):
                 return False
             connection.execute(insert(MESSAGES).values(**{**message, "text": self._redact(message["text"])}))
+            self._finish(connection, message["id"], message["at"], "")
         crash.point("message-delivered")
         return True
 
@@ -425,7 +427,9 @@ class Store:
         taken = step(job, happened)
         outcome, reason = _outcome_words(taken)
         if taken.changed_nothing and happened.kind in UNJOURNALLED:
-            self._rest_one(connection, job, happened.at)
+            looked_at_next = happened.kind == "wake_due" and pause_s(job, happened.at) is not None
+            if not looked_at_next:  # else the look of the same wave sets the timer
+                self._rest_one(connection, job, happened.at)
             return Applied(job, outcome, reason, 0)
         seq = job.seq + 1
         after = taken.job.but(seq=seq)

@@ -19,7 +19,7 @@ from agent.cli.requests import request_of, takes_a_request
 
 if TYPE_CHECKING:
     from agent.app import App
-    from agent.clusters.base import Cluster
+    from agent.clusters.base import Cluster, Ref
     from states.job import Job
 
 PANEL = "Single steps"
@@ -72,8 +72,7 @@ def check(
     from states.reading import Track
 
     app = opened()
-    where, ref = app.service.resolve(job, cluster)
-    ours = _run(app, job)
+    ours, where, ref = _meant(app, job, cluster)
     at = app.clock.now()
     seen = glance(
         where,
@@ -160,7 +159,10 @@ def list_jobs(
 def get(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) -> None:
     """Show one job as the cluster tells it."""
     app = opened()
-    seen = app.service.observe(job, cluster)
+    _, where, ref = _meant(app, job, cluster)
+    seen = where.observe([ref]).get(ref.name)
+    if seen is None or seen.phase.value == "gone":
+        raise Fault(Exit.not_found, f"{where.name} has no job {job!r}; `wk list` shows what is there")
     data = seen.model_dump(mode="json", exclude_defaults=True) | {"phase": seen.phase.value}
     show(
         json_wanted,
@@ -182,7 +184,7 @@ def logs(
 ) -> None:
     """Show the end of a job's log."""
     app = opened()
-    where, ref = app.service.resolve(job, cluster)
+    _, where, ref = _meant(app, job, cluster)
     piece = where.logs(ref, lines=lines, cursor=cursor, head=head)
     text = app.redactor.text(piece.text)
     if json_wanted:
@@ -196,7 +198,7 @@ def logs(
 def events(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) -> None:
     """Show the cluster's events about a job, oldest first."""
     app = opened()
-    where, ref = app.service.resolve(job, cluster)
+    _, where, ref = _meant(app, job, cluster)
     found = where.events(ref)
     if json_wanted:
         emit([event.model_dump(mode="json") for event in found])
@@ -228,7 +230,7 @@ def stop(
             f"{now.id}: {state.replace('_', ' ')}. Its record stays; the end is reported: wk follow {now.id}",
         )
         return
-    where, ref = app.service.resolve(job, cluster)
+    _, where, ref = _meant(app, job, cluster)
     where.stop(ref)
     show(
         json_wanted, {"job": job, "asked": "stop"}, f"{where.name} was asked to stop {job}. Its record stays."
@@ -264,7 +266,7 @@ def delete(
             f"The cluster's record of {ours.id} is being removed.",
         )
         return
-    where, ref = app.service.resolve(job, cluster)
+    _, where, ref = _meant(app, job, cluster)
     where.delete(ref)
     show(json_wanted, {"job": job, "asked": "delete"}, f"{where.name} removed its record of {job}.")
 
@@ -278,8 +280,24 @@ def _cluster(app: App, name: str) -> Cluster:
     return app.clusters[wanted]
 
 
+def _meant(app: App, text: str, cluster: str) -> tuple[Job | None, Cluster, Ref]:
+    """The run of ours, if it is one, and where and how the job is known to its cluster. No call is made (A1)."""
+    from agent.clusters.base import Ref
+
+    ours = _run(app, text)
+    if ours is None:
+        return None, _cluster(app, cluster), Ref(text, text)
+    where, ref = app.service.resolve(ours.id, cluster)
+    return ours, where, ref
+
+
 def _run(app: App, text: str) -> Job | None:
-    """The run of ours that is meant, if it is one."""
+    """The run of ours that is meant, if it is one. The store is opened only for one that may be there."""
+    from agent.peek import Peek
+
+    peek = Peek.of(app.env)
+    if peek is not None and not peek.may_know(text):
+        return None
     from agent.store import Unknown
 
     try:

@@ -181,7 +181,7 @@ class KubernetesCluster:
             self._serve(place, service)
         note = ""
         try:
-            made = self._api.post(jobs_path(place.namespace), job, fieldValidation="Strict")
+            made: Object = self._api.post(jobs_path(place.namespace), job, fieldValidation="Strict")
         except Said as error:
             if error.code != 409:
                 self._withdraw(place, service)
@@ -200,7 +200,7 @@ class KubernetesCluster:
             pod = the_pod_that_tells(job, self._looks.pods_of(place.namespace, [place.name]))
             self._keep(place, pod)
             path, workload = self._looks.workload(place.namespace, job)
-            labels = {}
+            labels: dict[str, None] = {}
             if workload is not None:  # Kueue lets an admitted Job go on whatever the Job says
                 self._api.patch(f"{path}/{name_of(workload)}", {"spec": {"active": False}})
             elif QUEUE in labels_of(job) and field(job, "spec", "suspend") is True:
@@ -309,8 +309,9 @@ class KubernetesCluster:
         """The last lines of a job that is about to be stopped; a log that cannot be had does not hold a stop up."""
         if pod is None or not text(pod, "spec", "nodeName"):
             return
+        path = path_of("pods", place.namespace, name_of(pod))
         with contextlib.suppress(ClusterError, Said, OSError):
-            self._kept.write(place, kubernetes_logs.keep(self._api, path_of("pods", place.namespace, name_of(pod)), pod))
+            self._kept.write(place, kubernetes_logs.keep(self._api, path, pod))
 
     # --- the Service of several replicas -------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def examine(api: Api, options: Options) -> list[Finding]:
     try:
         version, namespace, date = api.get("/version"), api.namespace, api.date()
     except Said as error:
-        return [Finding("server", "wrong", error.message, "Is this an API server? Check `server:` in the kubeconfig.")]
+        return [Finding("server", "wrong", error.message, "Is this an API server? Check the kubeconfig's `server`.")]
     except ClusterError as error:
         return [Finding("server", "wrong", str(error), "Try `kubectl version` with the same kubeconfig and context.")]
     rows = [Finding("server", "fine", f"Kubernetes {text(version, 'gitVersion')}, namespace {namespace}")]

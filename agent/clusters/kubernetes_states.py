@@ -187,17 +187,23 @@ def _running(found: Native) -> dict[str, Any]:
     worst = min(judged, key=_urgency)
     fields = {**worst, "started_at": _began(found)}
     if worst["phase"] is Phase.succeeded:
-        return fields | {"finishing": True, "reason": "its pods succeeded; the Job has not said so yet"}
+        return _nearly_over(fields, "its pods succeeded")
     if worst["phase"] in (Phase.failed, Phase.preempted, Phase.lost) and _is_replaced(found, worst["phase"]):
         said = f"a new pod follows, since: {worst.get('reason') or 'a pod failed'}"
         return {"phase": Phase.pending, "reason": said, "attempt": _attempt(found) + 1}
     if worst["phase"] is Phase.failed:
-        return fields | {"finishing": True}
+        return _nearly_over(fields, f"a pod failed: {worst.get('reason', '')}".rstrip(": "))
     waits = worst["phase"] in (Phase.pending, Phase.starting)
     if waits and _attempt(found) and any(one["phase"] is Phase.running for one in judged):
         return fields | {"phase": Phase.running, "reason": f"not all of it runs: {worst.get('reason', '')}"}
     mixed = len({one["phase"] for one in judged}) > 1
     return fields | ({"phase": Phase.starting} if waits and mixed else {})
+
+
+def _nearly_over(fields: Mapping[str, Any], said: str) -> dict[str, Any]:
+    """The work is over; what it comes to is the Job's to say."""
+    told = {"phase": Phase.running, "finishing": True, "reason": f"{said}; the Job has not said so yet"}
+    return {**_part(fields, "node", "started_at"), **told}
 
 
 ORDER = (Phase.lost, Phase.preempted, Phase.failed, Phase.pending, Phase.starting, Phase.running, Phase.succeeded)

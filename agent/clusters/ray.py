@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from agent.clock import SystemClock
@@ -35,7 +34,7 @@ from agent.clusters.ray_http import Answer, Http, last_line
 from agent.clusters.ray_nodes import Node, moment
 from agent.clusters.ray_options import Options
 from agent.clusters.ray_states import normalise
-from states.observation import ENDED, Capabilities, Capacity, Match, NativeEvent, Observation
+from states.observation import Capabilities, Capacity, Match, NativeEvent, Observation
 from states.spec import Spec
 
 __all__ = ["RayCluster", "normalise"]
@@ -131,15 +130,15 @@ class RayCluster:
         record = self._known(ref)
         seen = normalise(_native(record, None, SystemClock().now()))
         submitted = moment(record.get("start_time"))
-        told = [NativeEvent(at=submitted, kind="Submitted", message=str(record.get("message") or "")[:300])]
-        if seen["phase"] in ENDED:
-            told[0] = told[0].model_copy(update={"message": ""})
+        waits = str(record.get("message") or "")[:300] if record["status"] == "PENDING" else ""
+        told = [NativeEvent(at=submitted, kind="Submitted", message=waits)]
         if (began := seen.get("started_at")) is not None:
             # The wrapper writes whole seconds, and may be "before" the submit of the same second.
             told.append(NativeEvent(at=max(began, submitted or began), kind="Started", message=seen["node"]))
         if (ended := seen.get("ended_at")) is not None:
-            told.append(NativeEvent(at=ended, kind="Ended", message=f"{seen['native']}: {seen['reason']}"))
-        return tuple(sorted(told, key=lambda event: event.at or datetime.min.replace(tzinfo=UTC)))
+            words = ": ".join(filter(None, (seen["native"], seen.get("reason", ""))))
+            told.append(NativeEvent(at=ended, kind="Ended", message=words))
+        return tuple(told)
 
     def capacity(self, group: str | None = None) -> Capacity:
         """Of the nodes that are alive; groups mean nothing here. What tasks use is some seconds old."""
@@ -236,7 +235,7 @@ class RayCluster:
         if spec.exclude_nodes:
             names = set(spec.exclude_nodes)
             excluded = [node.id for node in self._nodes() if node.alive and {node.id, node.name} & names]
-        script = wrapper.staged(_workspace(spec)) if self.options.workspace_visible else None
+        script = ray_runs.script_at(_workspace(spec)) if self.options.workspace_visible else None
         return ray_request.body(at_home, self.options, script=script, excluded=excluded)
 
     def _adopted(self, submission: Submission) -> Submitted:
@@ -294,10 +293,12 @@ def _native(record: Record, nodes: list[Node] | None, at: datetime) -> dict[str,
     """Ray's record and what is known beside it, as `normalise` reads them."""
     native = {**record, **ray_runs.facts(record), "request": ray_request.request_of(record), "now": at}
     native["time_limit_s"] = (record.get("metadata") or {}).get(ray_request.LIMIT)
+    native["node"] = {"name": record.get("driver_node_id") or ""}
     if nodes is not None:
         native["nodes"] = [node.total for node in nodes if node.alive]
         where = next((node for node in nodes if node.id == record.get("driver_node_id")), None)
-        native["node"] = None if where is None else {"name": where.name, "alive": where.alive}
+        if where is not None:
+            native["node"] = {"name": where.name, "alive": where.alive}
     return native
 
 

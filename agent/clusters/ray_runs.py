@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,11 @@ from agent.clusters import wrapper
 FOLDER = "watchkeeper_folder"
 """Key of the run's folder in a job's metadata."""
 WITHDRAWN_BYTES_MAX = 200
+
+
+def script_at(workspace: str) -> Path:
+    """Where `wrapper.stage` puts the script, without putting it there."""
+    return wrapper.run_dir(workspace, f"wrapper-{zlib.crc32(wrapper.SCRIPT.read_bytes()):08x}.sh")
 
 
 def folder_of(record: Mapping[str, Any]) -> Path | None:

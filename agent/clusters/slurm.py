@@ -140,7 +140,11 @@ class SlurmCluster:
             )
         except Unreachable:
             past = []
-        earlier = [stay for stay in past if stay["SubmitTime"] < row["SubmitTime"] and not row.get("Tasks")]
+        earlier = [
+            stay
+            for stay in past
+            if stay["JobName"] == row["JobName"] and stay["SubmitTime"] < row["SubmitTime"] and "Tasks" not in row
+        ]
         told = [event for stay in (*earlier, row) for event in events(stay)]
         return tuple(sorted(told, key=lambda event: event.at or datetime.max.replace(tzinfo=UTC)))
 

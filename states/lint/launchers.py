@@ -1,7 +1,7 @@
 """What stands in front of a program: schedulers, launchers, containers and small wrappers, peeled one at a time.
 
 `peel` takes the outermost one off and says what is inside: a command, a script's text, a script file, or the rest
-of a Python call. The tables hold what each program's manual says about its options (srun, mpirun, torchrun, ...).
+of a Python call. What each program's manual says about its options is in `wrappers.py`.
 
 Never: look into a file; the walk does that.
 """
@@ -13,135 +13,19 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from states.lint.words import Arg
+from states.lint.wrappers import (
+    ALIASES,
+    COMMANDS,
+    DASHED,
+    MODULE_LAUNCHERS,
+    OPERANDS,
+    PYTHON,
+    PYTHON_FLAGS,
+    SHELLS,
+    SUBCOMMANDS,
+)
 
 Inside = Literal["command", "text", "file", "python", "nothing"]
-
-SUBMITTERS = frozenset({"sbatch", "qsub", "bsub", "rjob", "rlaunch", "ray", "kubectl", "brainctl", "salloc"})
-"""What stands after these runs somewhere else: their own status is not the job's."""
-
-WORKERS = frozenset(
-    {"torchrun", "accelerate", "deepspeed", "tune", "composer", "colossalai", "horovodrun", "mpirun", "srun"}
-)
-"""Programs that start the inner command several times."""
-
-_COMMANDS: Mapping[str, str] = {
-    # name -> flags without a value; every other option takes one, joined by = or as the next word
-    "srun": "-l --label -u --unbuffered -K --exclusive -v -Q --quiet -O -s -X -E --overlap --pty -k --no-kill -I"
-    " --immediate --kill-on-bad-exit --multi-prog --no-container-mount-home --container-mount-home -H --hold",
-    "salloc": "--exclusive -K --no-shell -Q -v",
-    "mpirun": "--allow-run-as-root --oversubscribe --report-bindings -v --verbose --bynode --tag-output -q"
-    " --display-map --use-hwthread-cpus -l --nooversubscribe --enable-recovery",
-    "jsrun": "--immediate",
-    "horovodrun": "--verbose --disable-cache --gloo --mpi --version",
-    "timeout": "--foreground --preserve-status -v --verbose",
-    "env": "-i -0 --ignore-environment",
-    "nohup": "",
-    "nice": "",
-    "ionice": "-t",
-    "time": "-p -v -a",
-    "stdbuf": "",
-    "unbuffer": "-p",
-    "setsid": "-f -w -c --fork --wait",
-    "exec": "-c -l",
-    "command": "-p",
-    "numactl": "-l --localalloc --show -s --hardware -H",
-    "taskset": "-c -a --cpu-list --all-tasks",
-    "sudo": "-E -H -n -i -S",
-    "xvfb-run": "-a -l --auto-servernum",
-    "flock": "-n -x -s -e --nonblock",
-    "catchsegv": "",
-    "tini": "-s -g -v -w",
-    "dumb-init": "-v -c",
-    "nsys": "--help",
-    "ncu": "-f --force-overwrite --target-processes-all",
-    "kernprof": "-l -v -b --line-by-line --view",
-    "strace": "-f -c -v -q -y",
-    "proxychains4": "-q",
-    "conda": "--no-capture-output --live-stream -v",
-    "micromamba": "-v",
-    "mamba": "--no-capture-output --live-stream",
-    "uv": "--isolated --frozen --locked --no-sync --no-project --offline --active --all-extras --no-dev -q -v",
-    "poetry": "-q -v -n --no-interaction",
-    "pdm": "-q -v",
-    "pipenv": "",
-    "pixi": "--frozen --locked",
-    "hatch": "",
-    "apptainer": "--nv --nvccli --rocm --writable-tmpfs --writable -w -e -c -C --cleanenv --contain --containall"
-    " -p --pid -i --ipc --no-home --fakeroot -f --userns -u --no-init --compat --vm --silent -s",
-    "docker": "--rm -i -t -it -ti -d --init --privileged --detach --interactive --tty --read-only -P",
-    "ssh": "-n -t -tt -q -A -a -f -N -T -v -x -X -Y -C -4 -6",
-    "kubectl": "-i -t -it --stdin --tty -q --rm --attach",
-    "rjob": "--gang-start --store-host-nvme --enable-sshd --preemptible --dry-run --predict-only -h",
-    "rlaunch": "--store-host-nvme --enable-sshd",
-    "brainctl": "",
-    "ray": "--no-wait --verbose -v",
-    "torchrun": "--standalone --use_env --use-env --no_python --no-python -m --module --run_path --run-path",
-    "accelerate": "--multi_gpu --multi-gpu --cpu --tpu --use_deepspeed --use-deepspeed --use_fsdp --use-fsdp -q"
-    " --use_megatron_lm -m --module --no_python --no-python --debug --same_network --same-network --quiet"
-    " --ipex --use_xpu --enable_cpu_affinity",
-    "deepspeed": "--no_ssh --force_multi -m --module --no_python --no_local_rank --elastic_training --no_ssh_check",
-    "tune": "--standalone",
-    "composer": "-v --verbose -m --module_mode -c --command_mode",
-    "colossalai": "",
-    "xargs": "-0 -r -t -p -x --null --no-run-if-empty",
-    "parallel": "-k -u --ungroup --keep-order --bar --progress --linebuffer --lb --will-cite --dry-run",
-    "ts": "",
-}
-_ALIASES: Mapping[str, str] = {
-    "mpiexec": "mpirun",
-    "orterun": "mpirun",
-    "mpirun.openmpi": "mpirun",
-    "mpiexec.hydra": "mpirun",
-    "ibrun": "mpirun",
-    "aprun": "mpirun",
-    "singularity": "apptainer",
-    "podman": "docker",
-    "nerdctl": "docker",
-    "gtime": "time",
-    "xvfb": "xvfb-run",
-    "proxychains": "proxychains4",
-    "gtimeout": "timeout",
-}
-_SUBCOMMANDS: Mapping[str, frozenset[str]] = {
-    # these programs start a command only under these words
-    "conda": frozenset({"run"}),
-    "mamba": frozenset({"run"}),
-    "micromamba": frozenset({"run"}),
-    "uv": frozenset({"run"}),
-    "poetry": frozenset({"run"}),
-    "pdm": frozenset({"run"}),
-    "pipenv": frozenset({"run"}),
-    "pixi": frozenset({"run"}),
-    "hatch": frozenset({"run"}),
-    "apptainer": frozenset({"exec", "run"}),
-    "docker": frozenset({"exec", "run"}),
-    "kubectl": frozenset({"exec", "run"}),
-    "ray": frozenset({"submit", "exec"}),
-    "rjob": frozenset({"submit", "create", "run"}),
-    "brainctl": frozenset({"launch", "run", "exec"}),
-    "accelerate": frozenset({"launch"}),
-    "tune": frozenset({"run"}),
-    "colossalai": frozenset({"run"}),
-    "nsys": frozenset({"profile"}),
-}
-_OPERANDS: Mapping[str, int] = {"timeout": 1, "taskset": 1, "flock": 1, "apptainer": 1, "docker": 1, "ssh": 1}
-"""Words that the wrapper takes for itself before the command starts: a duration, a mask, an image, a host."""
-
-_DASHED = frozenset({"ray", "rjob", "rlaunch", "brainctl", "kubectl"})
-"""Only what stands after `--` is the command."""
-
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash"})
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]{0,6}(?:-intel64)?|py")
-_MODULE_LAUNCHERS = {
-    "torch.distributed.run": "torchrun",
-    "torch.distributed.launch": "torchrun",
-    "accelerate.commands.launch": "accelerate",
-    "deepspeed.launcher.runner": "deepspeed",
-    "paddle.distributed.launch": "torchrun",
-    "bagua.distributed.launch": "torchrun",
-    "composer.cli.launcher": "composer",
-}
-_PYTHON_FLAGS = frozenset("-u -O -OO -B -E -s -S -I -q -v -b -i -x -P -bb".split())
 
 
 class Wrapper(NamedTuple):
@@ -180,7 +64,7 @@ def program(args: tuple[Arg, ...]) -> str:
 
 def is_python(name: str) -> bool:
     """Whether this program is a Python interpreter, `$PYTHON` included."""
-    return _PYTHON.fullmatch(name) is not None or name.strip("${}").upper().endswith(("PYTHON", "PYTHON_BIN"))
+    return PYTHON.fullmatch(name) is not None or name.strip("${}").upper().endswith(("PYTHON", "PYTHON_BIN"))
 
 
 def peel(args: tuple[Arg, ...]) -> Peeled | None:
@@ -188,7 +72,7 @@ def peel(args: tuple[Arg, ...]) -> Peeled | None:
     name = program(args)
     if is_python(name):
         return _python(args)
-    if name in _SHELLS:
+    if name in SHELLS:
         return _shell(args, name)
     if name in (".", "source"):
         return Peeled(Wrapper("source", {}, args[0].line), "file" if len(args) > 1 else "nothing", args[1:])
@@ -196,8 +80,8 @@ def peel(args: tuple[Arg, ...]) -> Peeled | None:
         return Peeled(Wrapper("eval", {}, args[0].line), "text" if len(args) > 1 else "nothing", args[1:])
     if name in ("sbatch", "qsub", "bsub"):
         return _batch(args, name)
-    name = _ALIASES.get(name, name)
-    if name in _COMMANDS:
+    name = ALIASES.get(name, name)
+    if name in COMMANDS:
         return _wrapped(args, name)
     if name.endswith((".sh", ".bash", ".slurm", ".sbatch")):
         return Peeled(Wrapper("bash", {}, args[0].line), "file", args)
@@ -232,20 +116,20 @@ def split_options(args: tuple[Arg, ...], flags: frozenset[str]) -> tuple[dict[st
 
 
 def _wrapped(args: tuple[Arg, ...], name: str) -> Peeled | None:
-    flags = frozenset(_COMMANDS[name].split())
-    start, sub = 1, _SUBCOMMANDS.get(name)
+    flags = frozenset(COMMANDS[name].split())
+    start, sub = 1, SUBCOMMANDS.get(name)
     options: dict[str, tuple[Arg, ...]] = {}
     if sub is not None:
         place = next((i for i, arg in enumerate(args[1:4], 1) if arg.text in sub), None)
         if place is None:
             return None
         start = place + 1
-    if name in _DASHED:
+    if name in DASHED:
         return _dashed(args, name, start, flags)
     found, taken = split_options(args[start:], flags)
     options.update(found)
     rest = args[start + taken :]
-    operands = rest[: _OPERANDS.get(name, 0)] if name != "taskset" or "c" not in options else rest[:1]
+    operands = rest[: OPERANDS.get(name, 0)] if name != "taskset" or "c" not in options else rest[:1]
     rest = rest[len(operands) :]
     if name in ("timeout", "nice", "nsys", "apptainer", "srun", "env", "conda", "uv") and rest[:1]:
         while rest and rest[0].text == "--":
@@ -286,7 +170,7 @@ def _python(args: tuple[Arg, ...]) -> Peeled:
         text = args[at].text
         if text in ("-m", "-c") and at + 1 < len(args):
             module, rest = args[at + 1].text, args[at + 1 :]
-            launcher = _MODULE_LAUNCHERS.get(module) if text == "-m" else None
+            launcher = MODULE_LAUNCHERS.get(module) if text == "-m" else None
             if launcher is not None:
                 peeled = _wrapped((rest[0]._replace(text=launcher), *rest[1:]), launcher)
                 if peeled is not None:
@@ -294,11 +178,15 @@ def _python(args: tuple[Arg, ...]) -> Peeled:
                     line = args[0].line
                     return peeled._replace(wrapper=peeled.wrapper._replace(options=merged, line=line))
             return Peeled(
-                Wrapper("python", options, args[0].line), "python", rest, module=text == "-m", code=text == "-c"
+                Wrapper("python", options, args[0].line),
+                "python",
+                rest,
+                module=text == "-m",
+                code=text == "-c",
             )
         if text in ("-W", "-X"):
             at += 2
-        elif text in _PYTHON_FLAGS or (text.startswith("-") and len(text) > 1 and text[1:].isalpha()):
+        elif text in PYTHON_FLAGS or (text.startswith("-") and len(text) > 1 and text[1:].isalpha()):
             options[text[1:]] = (args[at],)
             at += 1
         elif text.startswith("-") and text != "-":

@@ -15,7 +15,17 @@ from states.lint.shell import Script
 Parse = Callable[[str], Script]
 Seen = Literal["there", "absent", "unknown"]
 
-PLACES_OF_A_NODE = ("/tmp", "/var/tmp", "/dev/shm", "/root", "/local", "/localscratch", "/ssd", "/nvme", "/raid")
+PLACES_OF_A_NODE = (
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/root",
+    "/local",
+    "/localscratch",
+    "/ssd",
+    "/nvme",
+    "/raid",
+)
 """Folders that live and die with one machine, as sites name them."""
 
 

@@ -51,7 +51,9 @@ class Word:
     @property
     def shown(self) -> str:
         """The value with every expansion left as it is written."""
-        return "".join(p.text if p.kind != "var" else f"${{{p.text}}}" for p in self.parts).replace("\\\n", "")
+        return "".join(p.text if p.kind != "var" else f"${{{p.text}}}" for p in self.parts).replace(
+            "\\\n", ""
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from states.lint.launchers import SUBMITTERS, Peeled, Wrapper, peel, program
+from states.lint.facts import PythonText, Run, Unit, Walked, Where
+from states.lint.launchers import Peeled, Wrapper, peel, program
 from states.lint.scene import Scene
 from states.lint.shell import (
     AndOr,
@@ -31,107 +30,12 @@ from states.lint.shell import (
     Script,
     Word,
 )
-from states.lint.words import Arg, Env, Value, file_line, rendered, resolve
+from states.lint.words import Arg, Value, rendered, resolve
+from states.lint.wrappers import SUBMITTERS
 
 RUNS_MAX = 2_000
 DEPTH_MAX = 8
 CALLS_MAX = 4
-
-
-class Where(NamedTuple):
-    """How a command stands. handler: right of `||`; condition: its status is asked; piped: programs after it."""
-
-    loops: tuple[Loop, ...] = ()
-    conditional: bool = False
-    background: bool = False
-    handler: bool = False
-    condition: bool = False
-    substitution: bool = False
-    piped: tuple[str, ...] = ()
-    subshell: bool = False
-
-
-@dataclass(eq=False)
-class Unit:
-    """One shell text. lines: from its own lines to the file's. via: the wrappers around it. how: where it comes
-    from. flags: letters and names the shell was started with. runs: what it starts, in order."""
-
-    file: str
-    script: Script
-    text: str
-    lines: tuple[int, ...]
-    how: str
-    via: tuple[Wrapper, ...] = ()
-    flags: frozenset[str] = frozenset()
-    runs: list[Run] = field(default_factory=list)
-    env: dict[str, Value] = field(default_factory=dict)
-
-    def at(self, local: int) -> int:
-        """The line of the file."""
-        return file_line(self.lines, local)
-
-    @property
-    def submits(self) -> bool:
-        """Whether this text only hands the job to a cluster."""
-        return any(wrapper.name in SUBMITTERS for run in self.runs for wrapper in run.via[len(self.via) :])
-
-
-class Run(NamedTuple):
-    """One program started. args: its own words from the program on (a script, a module's name, or `-c` code for
-    Python). via: all wrappers, outermost first. settings: variables set in front of it. cwd: None if not known."""
-
-    args: tuple[Arg, ...]
-    via: tuple[Wrapper, ...]
-    settings: Mapping[str, Arg]
-    where: Where
-    command: Command
-    unit: Unit
-    env: Env
-    cwd: str | None
-    python: bool = False
-    module: bool = False
-    code: bool = False
-
-    @property
-    def line(self) -> int:
-        """The line at which the command stands in the file."""
-        return self.unit.at(self.command.line)
-
-    @property
-    def name(self) -> str:
-        """The program: `python` for anything that Python runs."""
-        return "python" if self.python else program(self.args)
-
-    def path(self, text: str) -> str | None:
-        """A path as this command sees it, from the folder the job starts in; None if that is not known."""
-        if text.startswith("~/") or "$" in text:
-            return None
-        if text.startswith("/"):
-            return text
-        return None if self.cwd is None else posixpath.normpath(posixpath.join(self.cwd, text))
-
-
-class PythonText(NamedTuple):
-    """Python that the job runs. offset: lines of the file before its first. run: what starts it."""
-
-    file: str
-    text: str
-    offset: int
-    run: Run | None
-
-
-class Walked(NamedTuple):
-    """Everything that takes part."""
-
-    units: tuple[Unit, ...]
-    pythons: tuple[PythonText, ...]
-    written: Mapping[str, tuple[str, str, int]]
-    wanted: tuple[str, ...]
-
-    @property
-    def runs(self) -> list[Run]:
-        """All runs of all units."""
-        return [run for unit in self.units for run in unit.runs]
 
 
 class Walker:
@@ -308,7 +212,9 @@ class Walker:
             return
         kept = {key: unit.env.get(key) for key in [str(n) for n in range(1, 10)] + ["@", "*"]}
         for n, arg in enumerate(args[1:10], 1):
-            unit.env[str(n)] = Value((arg.word,) if arg.word else (), (arg,), arg.line, unit.lines, sure=False)
+            unit.env[str(n)] = Value(
+                (arg.word,) if arg.word else (), (arg,), arg.line, unit.lines, sure=False
+            )
         self.calls.append(name)
         self._script(self.functions[name], unit, where)
         self.calls.pop()
@@ -348,7 +254,8 @@ class Walker:
         self, peeled: Peeled, unit: Unit, where: Where, settings: Mapping[str, Arg], via: tuple[Wrapper, ...]
     ) -> None:
         several = peeled.wrapper.name in ("eval", "ssh")
-        texts, lines = [], []
+        texts: list[str] = []
+        lines: list[int] = []
         for arg in peeled.rest if several else peeled.rest[:1]:
             if arg.word is None or "\n" not in arg.word.raw + arg.text:
                 text, at = (

@@ -164,7 +164,8 @@ def rendered(word: Word, env: Env, lines: tuple[int, ...], depth: int = 0) -> tu
 
     A known variable is put in; an unknown one stays `${NAME}`, for the inner shell to be judged with.
     """
-    text, at = "", []
+    text = ""
+    at: list[int] = []
     for part in word.parts:
         piece, piece_lines = _rendered(part, env, lines, depth)
         if not at:

@@ -130,6 +130,20 @@ def test_killed_in_the_middle_it_is_carried_on_by_who_follows(wk: Wk, eventually
     assert events.count("submitted") == 1
 
 
+def test_who_follows_takes_over_when_the_resident_agent_dies(wk: Wk, eventually: Callable[..., Any]) -> None:
+    run = wk("run", "--detach", "--json", "--", steps(12, 0.4)).data
+    follower = wk.start("follow", run["run"], "--json")
+    try:
+        eventually(lambda: is_running(wk), within_s=30)
+        os.kill(run["watched_by"], signal.SIGKILL)
+        followed = finish(follower)
+    finally:
+        follower.kill()
+    assert followed.code == 0, followed.err
+    assert followed.lines[-1]["state"] == "succeeded"
+    assert len(wk.cluster_jobs()) == 1
+
+
 def test_the_same_request_id_is_the_same_run(wk: Wk) -> None:
     first = wk("run", "--request-id", "night-1", "--json", "--", "true")
     again = wk("run", "--request-id", "night-1", "--json", "--", "true")

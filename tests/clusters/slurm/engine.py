@@ -169,6 +169,10 @@ class Slurm:
         assert ran.returncode == 0, ran.stderr
         return ran.stdout.strip()
 
+    def has_recorded(self, job_id: str, *states: str) -> bool:
+        """Whether accounting has these states of the job's tasks, newest record of each."""
+        return self.out("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State").split() == list(states)
+
     def is_idle(self) -> bool:
         states = self.out("sinfo", "-h", "-N", "-o", "%N %t").split("\n")
         return all(state.split()[1] == "idle" for state in states if state) and len(states) > len(NODES)
@@ -232,13 +236,17 @@ class Slurm:
             "mariadbd", "mariadbd", *bare, *small, f"--socket={where}", "--bind-address=127.0.0.1",
             f"--port={self.ports[2]}", "--innodb-lock-wait-timeout=900", "--skip-log-bin",
         )  # fmt: skip
-        client = ["mariadb", "--no-defaults", "-uroot", "-S", str(where), "-e"]
-        self.wait(lambda: self.ok(*client, "select 1"))
+        self.wait(lambda: self.sql("select 1"))
         who = "slurm@'127.0.0.1'"
         grant = f"create user {who} identified by 'slurm'; grant all on slurm_acct_db.* to {who}"
-        assert self.ok(*client, f"create database slurm_acct_db; {grant}")
+        assert self.sql(f"create database slurm_acct_db; {grant}")
         self._accounting_daemon()
         assert self.ok("sacctmgr", "-i", "-Q", "add", "cluster", "test")
+
+    def sql(self, statement: str) -> bool:
+        """Change the database behind everybody's back."""
+        socket_ = str(self.root / "database.socket")
+        return self.ok("mariadb", "--no-defaults", "-uroot", "-S", socket_, "-e", statement)
 
     def _accounting_daemon(self) -> None:
         self._daemon("slurmdbd", "slurmdbd", "-D")

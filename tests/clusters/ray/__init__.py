@@ -1,0 +1,1 @@
+"""A real Ray for the tests. Never: product code, nor anything that the product imports."""
