@@ -10,6 +10,7 @@ Never: use the clock or randomness; two calls with the same input give the same 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 
 from states.spec import Spec
@@ -19,8 +20,9 @@ FINGERPRINT_CHARS = 8
 
 
 def fingerprint(spec: Spec) -> str:
-    """Eight hex digits over everything in the spec (the field order does not matter)."""
-    text = spec.model_dump_json()
+    """Eight hex digits over everything in the spec. The order of fields and of `env` does not matter: a database
+    may give an object's keys back in another order."""
+    text = json.dumps(spec.model_dump(mode="json"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:FINGERPRINT_CHARS]
 
 

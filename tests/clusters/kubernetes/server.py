@@ -225,11 +225,8 @@ class Emulator:
         made = _with_defaults(body, self.store.uid()) if target.kind == "jobs" else copy(body)
         if call.query.get("dryRun") == "All":
             return made
-        uid = made["metadata"].pop("uid", None)
-        made = self.store.create(target.kind, made, target.namespace or "")
-        if uid:  # the selector and the labels of the template name it
-            made["metadata"]["uid"] = uid
-        return copy(made)
+        answer: Object = copy(self.store.create(target.kind, made, target.namespace or ""))
+        return answer
 
     def _check_job(self, body: Object, name: str) -> None:
         faults = faults_of_a_job(body)
@@ -272,6 +269,8 @@ class Emulator:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    """Buffered, so that head and body leave together."""
     emulator: Emulator
 
     def log_message(self, *_: object) -> None:
@@ -310,9 +309,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", kind or "application/json")
         self.send_header("Content-Length", str(len(body)))
-        head = b"".join(self._headers_buffer) + b"\r\n"  # type: ignore[attr-defined]
-        self._headers_buffer = []
-        self.wfile.write(head + body)
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
 
     def _watch(self, call: Call) -> None:
         """Changes as lines, then a bookmark, then the end."""
@@ -342,7 +341,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _with_defaults(body: Object, uid: str) -> Object:
     """A Job as it is after admission."""
-    job = copy(body)
+    job: Object = copy(body)
     spec, name = job["spec"], job["metadata"]["name"]
     job["metadata"]["uid"] = uid
     for key, value in {
@@ -404,7 +403,7 @@ def _has_field(item: Object, words: str) -> bool:
     value: Any = item
     for key in found[1].split("."):
         value = value.get(key, "") if isinstance(value, dict) else ""
-    return (value == found[3]) != (found[2] == "!=")
+    return bool(value == found[3]) != (found[2] == "!=")
 
 
 def _log_bytes(lines: list[tuple[str, bytes]], query: dict[str, str]) -> bytes:
