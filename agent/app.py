@@ -98,6 +98,20 @@ class App:
         return Library(self.store)
 
     @cached_property
+    def signatures(self) -> Any:
+        """The person's own log signatures with the built-in ones; None without files. Raises UserFileError."""
+        if not self.settings.causes_files:
+            return None
+        from states.logs.signatures import SignatureError, load
+
+        try:
+            return load(
+                [(str(file), file.read_text(encoding="utf-8")) for file in self.settings.causes_files]
+            )
+        except (SignatureError, OSError) as error:
+            raise UserFileError(f"causes_files: {error}") from None
+
+    @cached_property
     def reader(self) -> Any:
         """The model that reads what the rules cannot settle; None without a key (I3)."""
         key = self.secrets.get("ANTHROPIC_API_KEY")
@@ -121,6 +135,8 @@ class App:
             clock=self.clock,
             clusters=self.clusters,
             redact=self.redactor.text,
+            reader=self.reader,
+            signatures=self.signatures,
             library=self.library,
             checks=checks(self.secrets),
             announce=lambda job_id: self.bell.ring(),

@@ -16,6 +16,7 @@ from agent.store import Store
 from states.effects import Interpret, Remember
 from states.events import Interpreted
 from states.job import Check, Job
+from states.logs.signatures import Signatures
 
 
 class Reader(Protocol):
@@ -48,6 +49,8 @@ class Ports:
     clusters: Mapping[str, Cluster]
     redact: Callable[[str], str] = str
     reader: Reader | None = None
+    signatures: Signatures | None = None
+    """The person's own log signatures beside the built-in ones; None: the built-in alone."""
     library: Library | None = None
     checks: Mapping[str, CheckFunction] = field(default_factory=dict)
     delegate_child: Callable[[Job, str, Any], None] | None = None

@@ -16,7 +16,11 @@ from agent.cli.output import Exit, Fault, JsonFlag, emit, opened, say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent.app import App
+
 PANEL = "Logs and scenarios"
+
+TAIL_BYTES = 256 * 1024
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +64,13 @@ def read(
         silence_s=silence,
         lines_max=lines,
         redact=app.redactor.text,
+        signatures=app.signatures,
     )
+    if model != "never":
+        found = [
+            second_opinion(app, result, file, always=model == "always")
+            for result, file in zip(found, files, strict=True)
+        ]
     if json_wanted:
         emit(found[0] if len(found) == 1 else found)
     else:
@@ -68,6 +78,36 @@ def read(
             say(*words_of(result, named=len(found) > 1))
     if any("error" in result for result in found):
         raise typer.Exit(Exit.usage)
+
+
+def second_opinion(app: App, result: dict[str, Any], file: str, *, always: bool) -> dict[str, Any]:
+    """The reading with the model's opinion beside it: asked where the rules do not settle it, or always when told.
+
+    It fills in what the rules left open (a cause, its evidence, a summary) and overrules nothing (I2); a reading whose
+    quotes do not hold is void (I4). Standard input is read once, so it gets no second opinion.
+    """
+    if "error" in result or file == "-":
+        return result
+    open_still = not result["settled"] or result["verdict"] == "ambiguous"
+    if not (always or open_still):
+        return result
+    reader = app.reader
+    if reader is None:
+        if always:
+            raise Fault(Exit.refused, "no model can be asked: set a key with `wk key set ANTHROPIC_API_KEY`")
+        return result
+    from agent.reader import Facts
+
+    facts = Facts(situation=result["summary"], cause=result["cause"])
+    heard = reader.read_text(app.redactor.text(_tail(Path(file))), facts)
+    merged = {**result, "model": heard["model"]}
+    reading = heard["reading"]
+    if reading is None or not open_still:
+        return merged
+    merged["summary"] = f"{result['summary']} The model reads it so: {reading['summary']}"
+    if result["cause"] == "none" and reading["cause"] != "none":
+        merged |= {"cause": reading["cause"], "evidence": reading["quotes"]}
+    return merged
 
 
 def words_of(result: Mapping[str, Any], *, named: bool) -> list[str]:
@@ -102,6 +142,13 @@ def _previous(file: Path | None) -> Any:
     if not isinstance(found, dict):
         raise Fault(Exit.usage, f"{file} is not the --json answer of an earlier look at one file")
     return found
+
+
+def _tail(file: Path) -> str:
+    """The last piece of a file that a model is shown; the reader bounds it further."""
+    with file.open("rb") as opened_file:
+        opened_file.seek(max(0, file.stat().st_size - TAIL_BYTES))
+        return opened_file.read().decode("utf-8", "replace")
 
 
 def _text(file: Path) -> str:

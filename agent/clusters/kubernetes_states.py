@@ -209,8 +209,8 @@ def _nearly_over(fields: Mapping[str, Any], said: str) -> dict[str, Any]:
 ORDER = (Phase.lost, Phase.preempted, Phase.failed, Phase.pending, Phase.starting, Phase.running, Phase.succeeded)
 
 
-def _urgency(fields: Mapping[str, Any]) -> tuple[int, bool]:
-    return ORDER.index(fields["phase"]), not fields.get("held", False)
+def _urgency(fields: Mapping[str, Any]) -> tuple[int, bool, bool]:
+    return ORDER.index(fields["phase"]), not fields.get("held", False), not fields.get("finishing", False)
 
 
 def _pod(pod: Object, found: Native) -> dict[str, Any]:
@@ -243,7 +243,9 @@ def _going(pod: Object) -> dict[str, Any]:
             return {"phase": Phase.running, "reason": "its pod is being deleted"}
         return {"phase": Phase.pending, "reason": "its pod is being deleted"}
     fields = end_of({**pod, "status": {**(field(pod, "status") or {}), "phase": "Failed"}})
-    return fields | {"finishing": not _is_over(pod)}
+    if _is_over(pod) or not field(main_container(pod), "state", "running"):
+        return fields
+    return {"phase": Phase.running, "finishing": True, "reason": f"its pod is going down: {fields['reason']}"}
 
 
 def _is_over(pod: Object) -> bool:
@@ -339,6 +341,8 @@ def _words(found: Native) -> str:
         if one.get("status") == "True"
     ]
     words = [" ".join(told) or ("suspended" if field(found.job, "spec", "suspend") else "no condition")]
+    if field(found.job, "metadata", "deletionTimestamp"):
+        words.append("being deleted")
     for place in found.places[:3]:
         pod = place[-1]
         state = field(main_container(pod), "state") or {}

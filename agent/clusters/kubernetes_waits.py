@@ -27,7 +27,9 @@ from states.observation import Phase, Waiting
 
 HELD_REASONS = ("InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError")
 """Waiting reasons of a container that need a person."""
-PULL_REASONS = ("ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", *HELD_REASONS[:2])
+PULL_FAILS = ("ErrImagePull", "ImagePullBackOff")
+"""Two words that take turns while a pull fails again and again."""
+PULL_REASONS = (*PULL_FAILS, "ImageInspectError", "RegistryUnavailable", *HELD_REASONS[:2])
 MOUNT_EVENTS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 NOT_TROUBLE = re.compile(r"Multi-Attach")
 """A volume that is being taken off its old node: five to fifteen minutes, and no error."""
@@ -38,6 +40,7 @@ _PULL = (
     (re.compile(r"no match for platform|exec format", re.I), "image.incompatible"),
     (re.compile(r"timeout|timed out|refused|no such host|unreachable|TLS|EOF|toomany", re.I), "image.unreachable"),
 )
+_BACK_OFF = re.compile(r'^(?:Back-off pulling image "[^"]*"(?:: )?)?(?:ErrImagePull: )?')
 _NODES = re.compile(r"\d+/\d+ nodes are available: (.*?)(?:\. preemption:|\.? ?no new claims|$)", re.DOTALL)
 _ITEM = re.compile(r"(\d+) ([^,]*?(?:\{[^}]*\})?[^,]*)(?:, |$|\.)")
 _PASSES = re.compile(r"node\.kubernetes\.io/|unschedulable|not ready|Too many pods|ports", re.I)
@@ -55,21 +58,33 @@ def unscheduled(pod: Object, events: Sequence[Object], nodes: Sequence[Object] |
     """A pod that no node was found for. nodes: None when they may not be read."""
     told = condition(pod, "PodScheduled", "False") or {}
     said = text(told, "message") or _newest(events, "FailedScheduling")
-    fields = {"phase": Phase.pending, "reason": said}
+    fields = {"phase": Phase.pending, "reason": _steady(said)}
     if text(told, "reason") == "SchedulingGated":
         return fields | {"waiting": Waiting.wait}
     if _VOLUME.search(said):
         lost = "not found" in said
         return fields | {"waiting": Waiting.held if lost else Waiting.unclear, "held": lost, "cause": "mount.missing"}
-    grows = any(event.get("reason") == "TriggeredScaleUp" for event in events)
-    return fields | {"waiting": Waiting.wait if grows or not said else _class(said, pod, nodes)}
+    if any(event.get("reason") == "TriggeredScaleUp" for event in events):
+        return fields | {"waiting": Waiting.wait}
+    if said and nodes is not None and (short := lacking(pod, nodes)):
+        reason = f"no node has as much {', '.join(short)} as its pod asks for"
+        return fields | {"waiting": Waiting.never, "reason": reason}
+    return fields | {"waiting": _class(_reasons(said)) if said else Waiting.wait}
 
 
-def _class(said: str, pod: Object, nodes: Sequence[Object] | None) -> Waiting:
+def _reasons(said: str) -> list[str]:
+    """Why each kind of node does not do, without how many there are of it."""
     found = _NODES.search(said)
-    reasons = [match[2] for match in _ITEM.finditer(found[1] + ".")] if found else []
-    if nodes is not None and lacking(pod, nodes):
-        return Waiting.never
+    return [match[2].strip(" .") for match in _ITEM.finditer(f"{found[1]}.")] if found else []
+
+
+def _steady(said: str) -> str:
+    """The message without its counts, which change from look to look while nothing happens."""
+    reasons = _reasons(said)
+    return f"no node fits: {', '.join(sorted(set(reasons)))}" if reasons else said
+
+
+def _class(reasons: Sequence[str]) -> Waiting:
     if any(reason.startswith("Insufficient") or _PASSES.search(reason) for reason in reasons):
         return Waiting.wait
     if reasons and all(_NEVER.search(reason) for reason in reasons):
@@ -117,7 +132,9 @@ def starting(pod: Object, events: Sequence[Object]) -> dict[str, Any]:
     why, said = text(told, "reason"), text(told, "message")
     fields: dict[str, Any] = {"phase": Phase.starting, "reason": f"{why}: {said}".rstrip(": ")}
     if why in PULL_REASONS:
-        fields["cause"] = _pull_cause(f"{why} {said} {_newest(events, 'Failed')}")
+        words = _pull_words(said, events) if why in PULL_FAILS else said
+        fields["cause"] = _pull_cause(f"{why} {words}")
+        fields["reason"] = f"{PULL_FAILS[0] if why in PULL_FAILS else why}: {words}"
     elif trouble := [event for event in events if event.get("reason") in MOUNT_EVENTS]:
         said = text(trouble[-1], "message")
         fields["reason"] = f"{trouble[-1].get('reason')}: {said}"
@@ -128,9 +145,16 @@ def starting(pod: Object, events: Sequence[Object]) -> dict[str, Any]:
 
 
 def crash_loop(pod: Object) -> str:
-    """The words of a container that is started again and again, "" for another."""
-    told = field(main_container(pod), "state", "waiting") or {}
-    return text(told, "message") or "CrashLoopBackOff" if told.get("reason") == "CrashLoopBackOff" else ""
+    """Words for a container that is started again and again, "" for another."""
+    loops = text(main_container(pod), "state", "waiting", "reason") == "CrashLoopBackOff"
+    return "CrashLoopBackOff: it ends and is started again" if loops else ""
+
+
+def _pull_words(said: str, events: Sequence[Object]) -> str:
+    """Why a pull fails, the same words while it fails, whichever of the two reasons is shown just now."""
+    told = [text(event, "message") for event in events if "pull image" in text(event, "message")]
+    words = _BACK_OFF.sub("", said) or (told[-1] if told else "")
+    return re.sub(r'^(?:F|f)ailed to pull image "[^"]*": ', "", words) or "the image cannot be pulled"
 
 
 def _pull_cause(said: str) -> str:
@@ -146,7 +170,8 @@ def without_pods(events: Sequence[Object]) -> dict[str, Any]:
     if not refusals:
         return {"phase": Phase.pending, "reason": ""}
     said = text(refusals[-1], "message")
-    fields: dict[str, Any] = {"phase": Phase.pending, "reason": re.sub(r'pods "[^"]*" is', "the pod is", said)}
+    steady = re.sub(r', used: .*?(?=, limited)', "", re.sub(r'pods "[^"]*" is', "the pod is", said))
+    fields: dict[str, Any] = {"phase": Phase.pending, "reason": steady}
     if (quota := _QUOTA.search(said)) is not None:
         waiting = Waiting.never if _above(quota[2], quota[4]) else Waiting.wait
         return fields | {"waiting": waiting, "cause": "scheduling.quota"}

@@ -38,6 +38,7 @@ def read_logs(effect: ReadLogs, asked: AskedEffect, job: Job, ports: Ports, leas
         signal=effect.signal,
         wrote_at=piece.wrote_at,
         cursor=piece.cursor,
+        signatures=ports.signatures,
     )
     found = _found(text, effect.look_for)
     return LogsRead(

@@ -31,9 +31,7 @@ def test_a_value_out_of_range_is_refused_with_its_layer(value: object) -> None:
 
 
 def test_every_number_has_its_unit_in_its_name() -> None:
-    units = re.compile(
-        r"_(s|s_first|s_max|s_min|s_no_submit|s_queue|max|cadences|lines|lines_max|hours|repeats|steps|loops)$"
-    )
+    units = re.compile(r"_(s(_\w+)?|max|cadences|lines|hours|repeats|steps|loops)$")
     bare = {name for name in Policy.model_fields if not units.search(name)}
     assert bare == {"looks_per_cadence"}
 

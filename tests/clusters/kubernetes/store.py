@@ -70,7 +70,8 @@ class Store:
             key = (namespace, metadata["name"])
             if key in self._objects.setdefault(kind, {}):
                 raise KeyError(metadata["name"])
-            metadata |= {"uid": metadata.get("uid") or self.uid(), "creationTimestamp": metadata.get("creationTimestamp") or stamp()}
+            metadata["uid"] = metadata.get("uid") or self.uid()
+            metadata["creationTimestamp"] = metadata.get("creationTimestamp") or stamp()
             metadata.setdefault("generation", 1)
             if namespace:
                 metadata["namespace"] = namespace
