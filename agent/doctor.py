@@ -1,7 +1,8 @@
 """What this installation needs to do its work, looked at one by one; each finding says how it is mended.
 
 Settings, folders, database, clusters, keys by name, resident agent, versions. A look creates nothing but what every
-command creates, and asks each cluster one question (its capacity).
+command creates. Each cluster looks at itself where it can (`doctor()`: is its program the right one, are keys and
+group there, does it answer, do the clocks agree); then it is asked for its capacity.
 
 Never: a value of a key; a finding without a way out.
 """
@@ -14,11 +15,12 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from agent.clusters.base import ClusterError
 from agent.paths import config_dir
 from agent.secrets import SecretsError, advice
+from states.observation import Capacity
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -108,19 +110,34 @@ def _clusters(app: App) -> Iterator[Finding]:
             "cluster", "fail", f"the default {default!r} is not configured", f"Set cluster: to {known}"
         )
     for name in app.clusters:
-        told = f"cluster {name}" + (" (default)" if name == default else "")
-        try:
-            free = app.clusters[name].capacity()
-        except ClusterError as error:
-            said = app.redactor.text(str(error))
-            yield Finding(told, "fail" if name == default else "warn", said, "Mend it, then `wk capacity`.")
-            continue
-        except Exception as error:
-            yield Finding(told, "fail", str(error), f"Check clusters.{name} in config.yaml.")
-            continue
-        figures = (("GPUs", free.free_gpu), ("CPU cores", free.free_cpu))
-        words = ", ".join(f"{count:g} {what} free" for what, count in figures if count is not None)
-        yield Finding(told, "ok", words or "answers")
+        yield from _cluster(app, name, is_default=name == default)
+
+
+def _cluster(app: App, name: str, *, is_default: bool) -> Iterator[Finding]:
+    """What a cluster finds of itself, then its capacity unless something is wrong. Of a cluster that is not the
+    default one nothing is worse than a warning, but options that cannot be read."""
+    told = f"cluster {name}" + (" (default)" if is_default else "")
+    worst: Level = "fail" if is_default else "warn"
+    try:
+        cluster = app.clusters[name]
+        look = getattr(cluster, "doctor", None)
+        found = tuple(look()) if callable(look) else ()
+        for row in found:
+            level = {"fine": "ok", "wrong": worst}.get(row.level, "warn")
+            mend = row.mend or ("" if level == "ok" else "Mend it, then `wk doctor` again.")
+            said, way_out = app.redactor.text(row.said), app.redactor.text(mend)
+            yield Finding(f"{told}: {row.name}", cast(Level, level), said, way_out)
+        if not any(row.level == "wrong" for row in found):
+            yield Finding(told, "ok", _free(cluster.capacity()))
+    except ClusterError as error:
+        yield Finding(told, worst, app.redactor.text(str(error)), "Mend it, then `wk capacity`.")
+    except Exception as error:
+        yield Finding(told, "fail", app.redactor.text(str(error)), f"Check clusters.{name} in config.yaml.")
+
+
+def _free(capacity: Capacity) -> str:
+    figures = (("GPUs", capacity.free_gpu), ("CPU cores", capacity.free_cpu))
+    return ", ".join(f"{count:g} {what} free" for what, count in figures if count is not None) or "answers"
 
 
 def _keys(app: App) -> Iterator[Finding]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agent.scenarios.model import Story
 from agent.scenarios.play import Played, play
+from agent.scenarios.recorded import Recorded, replay
+from agent.scenarios.recorded import record as record_run
+from agent.scenarios.template import TEMPLATE
 from agent.yamlfile import UserFileError, read_document, validate
 from states.rulebook import RULES, SECTIONS, STATIC
 
@@ -50,7 +53,9 @@ def run_files(paths: Sequence[Path | str], *, table: bool = False) -> Outcome:
     shown = [*table_lines(results), ""] if table else []
     lines = [*shown, *(line for result in results for line in _lines(result, brief=table))]
     failed = sum(bool(result.faults) for result in results)
-    lines.append(f"{len(results)} scenarios, {failed} failed" if failed else f"{len(results)} scenarios, all hold")
+    lines.append(
+        f"{len(results)} scenarios, {failed} failed" if failed else f"{len(results)} scenarios, all hold"
+    )
     return Outcome(results, tuple(lines))
 
 
@@ -66,7 +71,37 @@ def run_file(path: Path) -> Result:
 def play_file(path: Path) -> Played:
     """Read and play one file. Raises UserFileError with a line for each fault of the file."""
     document = read_document(path, what="the scenario")
-    return play(validate(document, Story), beside=path.parent)
+    if "recorded" not in document.data:
+        return play(validate(document, Story), beside=path.parent)
+    story = validate(document, Recorded)
+    found = replay(story)
+    seconds = story.recorded[-1].at if story.recorded else 0.0
+    faults = () if found is None else (str(found),)
+    return Played(story.title, story.covers, faults, seconds, len(story.recorded))
+
+
+def record(run: str, app: Any) -> str:
+    """A run of this Watchkeeper as a recorded scenario: YAML text. run: its id or a unique beginning.
+
+    Raises Unknown for a run that is not there, ValueError when the machine has changed its mind since.
+    """
+    import yaml
+
+    store = app.store
+    job = store.load(store.find(run))
+    data = record_run(job, store.journal(job.id), store.effects_of(job.id))
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
+    return text
+
+
+def new(path: Path | str) -> Path:
+    """Write a commented story to start from. Raises UserFileError when something is there already."""
+    file = Path(path)
+    if file.exists():
+        raise UserFileError(f"{file}: is there already; give another name")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(TEMPLATE, encoding="utf-8")
+    return file
 
 
 def files_of(paths: Iterable[Path | str]) -> list[Path]:

@@ -24,7 +24,7 @@ from states.credentials import find_credentials, is_secret
 from states.events import Answered, AnyEvent, Delegated, DeleteRequested, StopRequested
 from states.job import Job, State
 from states.naming import attempt_name, fingerprint, job_id
-from states.observation import Phase
+from states.observation import Observation, Phase
 from states.policy import Policy, layered
 from states.preflight import CHECKS, settled_spec
 from states.spec import Existing, Request, draft
@@ -118,9 +118,14 @@ class Service:
         self.ports.announce(child_id)
 
     def watch(self, existing: Existing, request: Request, *, workspace: str, by: str = "") -> Delegation:
-        """Take over a job that is already on the cluster (A10). Raises Refusal when it is not there."""
+        """Take over a job that is already on the cluster (A10), by its name or its id alone as well.
+
+        Raises Refusal when there is none of that name, NotThere when there is none of that id.
+        """
         cluster = self.cluster(request.cluster or self.default_cluster)
         ref = Ref(existing.name, existing.cluster_job_id)
+        if not existing.name:
+            _look_at(cluster, existing.cluster_job_id)
         matches = cluster.find(existing.name) if existing.name else ()
         if existing.name and not matches:
             raise Refusal(
@@ -143,15 +148,25 @@ class Service:
     def watch_text(
         self, text: str, *, cluster: str = "", may_stop: bool = False, workspace: str = "", by: str = ""
     ) -> Delegation:
-        """`watch` for a job given by its name or its id, whichever the cluster knows. Raises NotThere."""
+        """`watch` for a job given by its name or its id, whichever the cluster knows.
+
+        Raises Refusal for a run of ours, which is watched already, and NotThere.
+        """
         where = self.cluster(cluster)
         if where.find(text):
             existing = Existing(name=text, may_stop=may_stop)
         else:
-            self.observe(text, where.name)
+            self._is_no_run_of_ours(text)
             existing = Existing(cluster_job_id=text, may_stop=may_stop)
         request = Request(existing=existing, cluster=where.name, name=_safe_name(text))
         return self.watch(existing, request, workspace=workspace, by=by)
+
+    def _is_no_run_of_ours(self, text: str) -> None:
+        try:
+            job = self.job(text)
+        except Unknown:
+            return
+        raise Refusal(f"{job.id} is a run of yours, and is watched already; follow it: wk follow {job.id}")
 
     def submit_once(self, request: Request, *, workspace: str) -> Sent:
         """That one step: keys, group, image and workspace are looked at, then ONE submit call; nothing is recorded.
@@ -288,13 +303,19 @@ class Service:
         attempt = job.attempt
         return self.ports.cluster_of(job), Ref(attempt.name, attempt.cluster_job_id, attempt.intent_at)
 
-    def observe(self, text: str, cluster: str = "") -> Any:
+    def observe(self, text: str, cluster: str = "") -> Observation:
         """One look at one job: its observation. Raises NotThere."""
         where, ref = self.resolve(text, cluster)
-        seen = where.observe([ref])
-        if ref.name not in seen or seen[ref.name].phase is Phase.gone:
-            raise NotThere(f"{where.name} has no job {text!r}; `wk list` shows what is there")
-        return seen[ref.name]
+        return _look_at(where, text, ref)
+
+
+def _look_at(cluster: Cluster, text: str, ref: Ref | None = None) -> Observation:
+    """One look at a job given by what a person calls it. Raises NotThere."""
+    ref = ref or Ref(text, text)
+    seen = cluster.observe([ref]).get(ref.name)
+    if seen is None or seen.phase is Phase.gone:
+        raise NotThere(f"{cluster.name} has no job {text!r}; `wk list` shows what is there")
+    return seen
 
 
 def refuse_credentials(request: Request) -> None:

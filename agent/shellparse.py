@@ -185,6 +185,9 @@ def _loop(raw: Raw, depth: int) -> Loop:
         condition = _script(raw.children_by_field_name("condition"), depth + 1)
         return Loop("until" if kind == "until" else "while", "", (), condition, body, _line(raw))
     name = raw.child_by_field_name("variable")
+    if raw.type == "c_style_for_statement":
+        start = raw.child_by_field_name("initializer")
+        name = next((c for c in (start.named_children if start else ()) if c.type == "variable_name"), None)
     values = tuple(_word(value) for value in raw.children_by_field_name("value"))
     return Loop("for", _text(name) if name else "", values, None, body, _line(raw))
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
     Connection,
     CursorResult,
     Engine,
-    RowMapping,
+    Select,
     Table,
     bindparam,
     case,
@@ -45,6 +45,7 @@ from states.job import MACHINE_VERSION, TERMINAL, WATCHED, Job, State, restored,
 from states.machine import Ignored, Moved, Step, step
 from states.quiet import story_of
 from states.timers import deadline, pause_s
+from states.versions import lift_event, lift_snapshot
 
 JOBS, EVENTS = cast(Table, JobRow.__table__), cast(Table, EventRow.__table__)  # type: ignore[attr-defined]
 EFFECTS, MESSAGES = cast(Table, EffectRow.__table__), cast(Table, MessageRow.__table__)  # type: ignore[attr-defined]
@@ -65,6 +66,9 @@ LOOK_STRETCH = 1.25
 """A quiet look stretches the pause to the next one by this, up to the job's own bound."""
 
 Redact = Callable[[Any], Any]
+
+Record = Mapping[str, Any]
+"""A row as it was read: values by the name of their column."""
 
 
 class Applied(NamedTuple):
@@ -171,7 +175,9 @@ class Store:
     def find(self, text: str) -> str:
         """The full id of a run given by id, unique beginning, or attempt name. Raises Unknown."""
         with self._read() as connection:
-            ids = [row[0] for row in connection.execute(select(JOBS.c.id).order_by(JOBS.c.created_at.desc()))]
+            ids: list[str] = list(
+                connection.execute(select(JOBS.c.id).order_by(JOBS.c.created_at.desc())).scalars()
+            )
             if text in ids:
                 return text
             starts = [job_id for job_id in ids if job_id.startswith(text)]
@@ -182,7 +188,7 @@ class Store:
             return str(named)
         raise Unknown(_not_found(text, starts, ids))
 
-    def boards(self, *, live: bool = False, limit: int = 200) -> list[RowMapping]:
+    def boards(self, *, live: bool = False, limit: int = 200) -> list[Record]:
         """The list columns of runs, newest first; children of other runs are left out."""
         columns = (
             JOBS.c.id,
@@ -197,7 +203,7 @@ class Store:
         if live:
             query = query.where(JOBS.c.ended_at.is_(None))
         with self._read() as connection:
-            return list(connection.execute(query).mappings())
+            return _records(connection, query)
 
     def with_open_questions(self) -> list[Job]:
         """Every blocked run."""
@@ -210,23 +216,23 @@ class Store:
         with self._read() as connection:
             return list(connection.execute(select(JOBS.c.id).where(JOBS.c.ended_at.is_(None))).scalars())
 
-    def journal(self, job_id: str, *, after_seq: int = -1) -> list[RowMapping]:
+    def journal(self, job_id: str, *, after_seq: int = -1) -> list[Record]:
         """The events of a run, oldest first."""
         query = (
             select(EVENTS).where(EVENTS.c.job_id == job_id, EVENTS.c.seq > after_seq).order_by(EVENTS.c.seq)
         )
         with self._read() as connection:
-            return list(connection.execute(query).mappings())
+            return _records(connection, query)
 
     def history(self, job_id: str) -> list[AnyEvent]:
         """The events themselves, for replay."""
-        return [parse_event(row["body"]) for row in self.journal(job_id)]
+        return [parse_event(lift_event(row["body"])) for row in self.journal(job_id)]
 
-    def effects_of(self, job_id: str) -> list[RowMapping]:
+    def effects_of(self, job_id: str) -> list[Record]:
         """Every effect that was asked for a run, in order."""
         query = select(EFFECTS).where(EFFECTS.c.job_id == job_id).order_by(EFFECTS.c.seq, EFFECTS.c.n)
         with self._read() as connection:
-            return list(connection.execute(query).mappings())
+            return _records(connection, query)
 
     # --- effects ---------------------------------------------------------------------------------------------
 
@@ -323,7 +329,7 @@ class Store:
         with self._write() as connection:
             if connection.dialect.name == "postgresql":
                 query = query.with_for_update(skip_locked=True)
-            rows = [Due(*row) for row in connection.execute(query)]
+            rows = [Due._make(row) for row in connection.execute(query)]
             if rows:
                 later = now + timedelta(seconds=claim_s)
                 _in_pieces(
@@ -374,11 +380,11 @@ class Store:
         crash.point("message-delivered")
         return True
 
-    def messages(self, job_id: str, *, after_id: str = "") -> list[RowMapping]:
+    def messages(self, job_id: str, *, after_id: str = "") -> list[Record]:
         """The messages of a run, oldest first."""
         query = select(MESSAGES).where(MESSAGES.c.job_id == job_id).order_by(MESSAGES.c.at, MESSAGES.c.id)
         with self._read() as connection:
-            rows = list(connection.execute(query).mappings())
+            rows = _records(connection, query)
         ids = [row["id"] for row in rows]
         return rows[ids.index(after_id) + 1 :] if after_id in ids else rows
 
@@ -413,7 +419,7 @@ class Store:
         row = connection.execute(query).one_or_none()
         if row is None:
             raise Unknown(f"there is no run {job_id!r}; `wk jobs` lists them")
-        return restored(row[0], seq=row[1], seen_at=row[2], wake_at=row[3])
+        return restored(lift_snapshot(row[0]), seq=row[1], seen_at=row[2], wake_at=row[3])
 
     def _seen_before(self, connection: Connection, job_id: str, key: str) -> bool:
         query = select(EVENTS.c.id).where(EVENTS.c.job_id == job_id, EVENTS.c.key == key)
@@ -530,6 +536,10 @@ def _engine(url: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
+
+
+def _records(connection: Connection, query: Select[Any]) -> list[Record]:
+    return cast("list[Record]", list(connection.execute(query).mappings()))
 
 
 def _where(ids: Sequence[str]) -> Any:

@@ -89,28 +89,60 @@ def settings() -> str:
 
 def rules() -> str:
     """The rule book in the project's own words, each rule with its scenarios or test."""
-    from states.rulebook import RULES
+    from agent.scenario import files_of
+    from agent.yamlfile import read_document
+    from states.rulebook import RULES, SECTIONS, STATIC
 
-    from agent.scenario import coverage
-
-    covered = coverage([ROOT / "scenarios"])
+    shown: dict[str, list[Path]] = {}
+    for file in files_of([ROOT / "scenarios"]):
+        for rule in read_document(file, what="the scenario").data.get("covers", []):
+            shown.setdefault(rule, []).append(file.relative_to(ROOT))
     lines = ["# The rule book\n\nGenerated from `states/rulebook.py` and the `covers:` of every scenario.\n"]
-    section = ""
-    for number, rule in RULES.items():
-        if number[0] != section:
-            section = number[0]
-            lines.append(f"\n## {section}\n")
-        files = sorted(Path(path).relative_to(ROOT) for path in covered.get(number, ()))
-        proof = ", ".join(f"[{path.stem}](../{path})" for path in files) or "see its test or a later release"
-        lines.append(f"- **{number}** {rule.text} — {proof}")
+    for section, what in SECTIONS.items():
+        lines.append(f"\n## {section}. {what}\n")
+        for number in (number for number in RULES if number[0] == section):
+            proof = ", ".join(f"[{path.stem}](../{path.as_posix()})" for path in shown.get(number, ()))
+            static = "shown by a test of the code's shape" if number in STATIC else "not shown by a scenario yet"
+            lines.append(f"- **{number}** {RULES[number]} ({proof or static})")
     return "\n".join(lines) + "\n"
 
 
 def cli() -> str:
     """The command line, from the program's own help."""
-    from agent.cli import reference
+    parts = ["# Command line\n\nGenerated from the program's own help.\n", _help([])]
+    parts += [f"## wk {' '.join(words)}\n\n{_help(words)}" for words in _commands()]
+    return "\n".join(parts)
 
-    return "# Command line\n\nGenerated from the program's own help.\n\n" + reference() + "\n"
+
+def _commands() -> list[list[str]]:
+    """Every command, those of groups included, in the order of the help."""
+    import typer
+
+    from agent.cli import app
+
+    found: list[list[str]] = []
+    root = typer.main.get_command(app)
+    for name, command in root.commands.items():
+        inner = getattr(command, "commands", None)
+        found += [[name, *([below])] for below in inner] if inner else [[name]]
+    return found
+
+
+def _help(words: list[str]) -> str:
+    """The help of one command as a reader sees it at 100 columns, without colours."""
+    import io
+    import os
+    from contextlib import redirect_stdout
+    from unittest.mock import patch
+
+    from agent.cli import run
+
+    shown = io.StringIO()
+    plain = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "TERMINAL_WIDTH": "100"}
+    with patch.dict(os.environ, plain), redirect_stdout(shown):
+        run([*words, "--help"])
+    body = "\n".join(line.rstrip() for line in shown.getvalue().splitlines()).strip("\n")
+    return f"```text\n{body}\n```\n"
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

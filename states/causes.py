@@ -105,7 +105,7 @@ def _choose(
         return _Pick(behind[0], (first,)) if behind else _Pick(first, (*likely, *symptoms))
     second = sorted([*roots, *symptoms], key=_order)
     if second:
-        before = [event for event in likely if event.at <= second[0].at and _explains(event, second[0])]
+        before = [event for event in likely if event.at < second[0].at and _explains(event, second[0])]
         return _Pick((before or second)[0], tuple(second))
     return _choose_weak(likely, ends, ended, length)
 

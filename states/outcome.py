@@ -1,7 +1,7 @@
 """How a run ended, and whether it deserves another try: from the cluster's record, the wrapper's, the outputs.
 
-Never succeeded without positive evidence (DESIGN 5, PHASES pitfall 2), never resubmitted for a fault of the
-user's own code (WALKS 5), never the same failure twice without a milestone between.
+Never: succeeded without positive evidence (DESIGN 5, PHASES pitfall 2), resubmitted for a fault of the user's own
+code (WALKS 5), or for the same failure twice without a milestone between.
 """
 
 from __future__ import annotations

@@ -18,7 +18,16 @@ from itertools import pairwise
 from states.logs.counters import keyed, readings
 from states.logs.losses import LossBook, nan_run, thinned
 from states.logs.main_counter import choose
-from states.logs.phrases_of_progress import finished, overflowed, phase, served, template, throughput
+from states.logs.phrases_of_progress import (
+    OPENING,
+    closes,
+    finished,
+    overflowed,
+    phase,
+    served,
+    template,
+    throughput,
+)
 from states.logs.pulse import NO_PULSE, Pulse, pulse
 from states.logs.series import Series, is_real, share_totals, totals, with_total
 from states.logs.stamps import clock
@@ -32,6 +41,14 @@ __all__ = ["advance", "measure"]
 LINES_MAX = 20_000
 """Lines of a piece that are measured, counted from its end."""
 
+REQUESTS_MIN = 3
+"""Requests that succeeded, in a piece without a counter, before it is read as the log of a service or its client."""
+
+CLOSED_RISES = 2
+OPENINGS_MIN = 3
+"""Phases of starting up behind the last step that make a new start; one or two may belong to an evaluation."""
+
+TRANSFERS = ("byte", "KiB")
 QUOTE_CHARS = 400
 COUNTERS_MAX = 24
 _RECENT_MOVES = 40
@@ -46,11 +63,14 @@ class _Piece:
     losses: LossBook = field(default_factory=LossBook)
     pulses: dict[int, Pulse] = field(default_factory=dict)
     at: dict[int, list[str]] = field(default_factory=dict)
-    overflows: list[int] = field(default_factory=list)
+    overflows: list[float] = field(default_factory=list)
     served: int = -1
+    requests: int = 0
     sped: int = -1
     phase: tuple[str, int] = ("", 0)
+    openings: dict[str, int] = field(default_factory=dict)
     ends: list[int] = field(default_factory=list)
+    closings: list[int] = field(default_factory=list)
     throughputs: list[float] = field(default_factory=list)
     table: Table = field(default_factory=Table)
 
@@ -72,8 +92,11 @@ def measure(lines: Sequence[Line]) -> Progress:
     share_totals(real)
     main = choose(real, piece.at, goals)
     quiet = main is None or (main.kind in ("word", "bare") and not main.unit)
+    anew = main is not None and _started_anew(piece, main, real)
     service = quiet and any(value > 0 for value in piece.throughputs)
-    return _progress(piece, lines, real, None if service else main, service)
+    service = service or (main is None and piece.requests >= REQUESTS_MIN)
+    read = _progress(piece, lines, real, None if service else main, service)
+    return read.model_copy(update={"main": None, "anew": True}) if anew else read
 
 
 def _take(piece: _Piece, index: int, line: Line) -> None:
@@ -100,13 +123,20 @@ def _take(piece: _Piece, index: int, line: Line) -> None:
 
 def _sentences(piece: _Piece, index: int, text: str) -> None:
     if overflowed(text):
-        piece.overflows.append(index)
+        # Glued behind a bar it tells of the step after the one that the bar shows.
+        glued = index in piece.at and "it]" in text.partition("verflow")[0].partition("VERFLOW")[0]
+        piece.overflows.append(index + 0.5 * glued)
     if finished(text):
         piece.ends.append(index)
+    elif index not in piece.at and closes(text):
+        piece.closings.append(index)
     if served(text):
         piece.served = index
+        piece.requests += 1
     if named := phase(text):
         piece.phase = (named, index)
+        if named in OPENING:
+            piece.openings[named] = index
     if (figure := throughput(text)) is not None:
         piece.throughputs.append(figure)
         piece.sped = index if figure > 0 else piece.sped
@@ -120,7 +150,7 @@ def _progress(
     values = [value for _, value in points]
     live = sorted(real, key=lambda one: (one is main, one.last_index), reverse=True)[:COUNTERS_MAX]
     moved = max((one.moved_index for one in real), default=-1)
-    again, quote = _repeats(piece, lines, max(moved, piece.sped if service else -1))
+    again, quote = _repeats(piece, lines, max(moved, piece.sped, piece.served) if service else moved)
     rate, cadence = _speed(piece, main, clock([line.text for line in lines]))
     named, where = _phase(piece, main)
     numbered = enumerate(points, 1)
@@ -143,9 +173,25 @@ def _progress(
         phase_line=lines[where].number if named else 0,
         finished=_finished(piece, lines, moved),
         throughput_only=service,
+        from_zero=_from_zero(main, real),
         repeats=again,
         repeated=quote,
     )
+
+
+def _started_anew(piece: _Piece, main: Series, real: Sequence[Series]) -> bool:
+    """Whether the program started again behind its last step: several ways of starting up were named since."""
+    moved = max(one.moved_index for one in real if one is main or one.context != "load")
+    opened = {name for name, index in piece.openings.items() if index > moved}
+    return len(opened) >= OPENINGS_MIN and bool(opened & {"initializing", "resuming"})
+
+
+def _from_zero(main: Series | None, real: Sequence[Series]) -> int:
+    """How often a transfer began again from nothing while nothing else moved."""
+    if main is None or not main.anew_at or not (main.context == "load" or main.unit in TRANSFERS):
+        return 0
+    others = max((one.moved_index for one in real if one is not main), default=-1)
+    return sum(1 for index in main.anew_at if index > others)
 
 
 def _step_at(main: Series | None, index: int, order: int) -> float:
@@ -263,8 +309,14 @@ def _phase(piece: _Piece, main: Series | None) -> tuple[str, int]:
 
 
 def _finished(piece: _Piece, lines: Sequence[Line], moved: int) -> Quote | None:
-    """The last sentence that says the work is complete, unless counters went on after it."""
-    index = piece.ends[-1] if piece.ends else -1
+    """The last sentence that says the work is complete, unless counters went on after it.
+
+    One that only tells the time is believed once, after a counter that had been running: others tell it per epoch.
+    """
+    ends = piece.ends
+    if len(piece.closings) == 1 and any(one.rises >= CLOSED_RISES for one in piece.series.values()):
+        ends = sorted([*ends, *piece.closings])
+    index = ends[-1] if ends else -1
     return _quote(lines[index]) if index >= 0 and index >= moved - 1 else None
 
 

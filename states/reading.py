@@ -46,11 +46,13 @@ class Line(NamedTuple):
     number: 1-based line in the original text, counted by `\\n` only (a `\\r` refresh keeps its line's number).
     text: without ANSI codes, refreshes resolved, without a rank prefix, cut to a bounded length.
     rank: the process that printed it, as written (`rank3`, `pid=77`), or "" when one process speaks.
+    prefix: what stood before the text and gave the rank (`[rank3]: `), for quoting the line as it was.
     """
 
     number: int
     text: str
     rank: str = ""
+    prefix: str = ""
 
 
 class Quote(Frozen):
@@ -91,6 +93,10 @@ class Progress(Frozen):
     phase_line: its original line; 0 if none.
     finished: the text itself says that the work is complete, and where.
     throughput_only: the log reports throughput without any counter (services).
+    anew: several phases of starting up were named since the run's counter last moved: the program was started
+        anew, and main is None, for the old step is not the new start's.
+    from_zero: how often the main counter fell back to its very start before it was complete, with nothing else
+        moving (a download that starts over).
     repeats: how many times the last message came round again without any counter moving (loops, retries).
     """
 
@@ -111,6 +117,8 @@ class Progress(Frozen):
     phase_line: int = 0
     finished: Quote | None = None
     throughput_only: bool = False
+    anew: bool = False
+    from_zero: int = 0
     repeats: int = 0
     repeated: Quote | None = None
 

@@ -41,7 +41,7 @@ RULES: Mapping[str, str] = MappingProxyType(
         "only with leave.",
         "B1": "Nothing is submitted before the cluster's keys are set; a missing one is walked through by name.",
         "B2": "The group that pays is one setting of namespace:group pairs, the first being the default.",
-        "B3": "No group means the default pair; a named one brings its namespace; an unknown one is refused unlisted.",
+        "B3": "No group means the default pair; a named one brings its own; an unknown one is refused unlisted.",
         "B4": "No credential is ever stored, sent or shown; a request that carries one is refused.",
         "B5": "A credential goes into the environment of the cluster's own command and nowhere else.",
         "B6": "Nobody is asked for a credential in a chat, and one that is pasted is not kept.",

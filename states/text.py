@@ -144,7 +144,7 @@ def _clean_block(block: str, number: int, labels: frozenset[str]) -> Iterator[Li
     ranked = bool(labels) or _may_be_ranked(block)
     parts = block.split("\n")
     if plain and not ranked and max(map(len, parts)) <= LINE_HEAD_CHARS:
-        return map(_new_line, zip(count(number), parts, repeat("")))
+        return map(_new_line, zip(count(number), parts, repeat(""), repeat("")))
     return _clean_parts(parts, number, labels, plain)
 
 
@@ -162,7 +162,7 @@ def _clean_parts(parts: Sequence[str], number: int, labels: frozenset[str], plai
                 continue
             before = refresh
             rank, text = _split_rank(refresh, labels)
-            yield Line(at, _cut(text), rank)
+            yield Line(at, _cut(text), rank, refresh[: len(refresh) - len(text)])
 
 
 def _is_odd(block: str) -> bool:

@@ -137,7 +137,7 @@ def _goes_on_after(case: Case, line: int) -> bool:
 
 
 def _shut_down(case: Case) -> bool:
-    return case.progress.phase == "cleaning up" and case.progress.phase_line > case.milestone_line
+    return case.progress.phase == "cleaning up" and case.progress.phase_line >= case.milestone_line
 
 
 def _all_counted(case: Case) -> bool:

@@ -1,7 +1,8 @@
 """The flags of a request, shared by `run` and `submit`, and the request that one command line makes.
 
-`wk run job.yaml`, `wk run --gpu 1 --output model.pt -- python train.py`, or both: flags go over the file. What is
-rarely given has no flag of its own: `--set FIELD=VALUE` reaches every field of a request, a value as in YAML.
+`wk run job.yaml`, `wk run --gpu 1 --output model.pt -- python train.py`, or both: flags go over the file, which may
+as well be a batch script, a submit line of another tool or a manifest (`agent/native`). What is rarely given has no
+flag of its own: `--set FIELD=VALUE` reaches every field of a request, a value as in YAML.
 
 Never: a flag for a credential.
 """
@@ -37,7 +38,11 @@ def _parameter(name: str, kind: Any, option: Any, default: Any = None) -> inspec
 FILE = _parameter(
     "file",
     Path | None,
-    typer.Argument(help="The request as a YAML file.", metavar="FILE", show_default=False),
+    typer.Argument(
+            help="The request: a YAML file, a batch script, a submit line, or a Job manifest.",
+            metavar="FILE",
+            show_default=False,
+        ),
 )
 FLAGS = (
     _parameter("name", str | None, _option(MORE, "A short name; the run's id begins with it.", "NAME")),
@@ -103,9 +108,12 @@ def takes_a_request(command: Callable[..., None]) -> Callable[..., None]:
 
 def request_of(ctx: typer.Context, app: App) -> Request:
     """The request of this command line. Raises UserFileError with all that is wrong in it."""
+    from agent.cli.output import hint
     from agent.requestfile import pairs, request_from
 
     given = ctx.params
+    configured = {"local": {}, **app.settings.clusters}
+    kinds = {name: str(options.get("kind", name)) for name, options in configured.items()}
     return request_from(
         given["file"],
         flags={field: given[field] for field in FIELDS},
@@ -114,4 +122,7 @@ def request_of(ctx: typer.Context, app: App) -> Request:
         command=ctx.obj,
         default_workspace=app.settings.workspace,
         cwd=Path.cwd(),
+        clusters=kinds,
+        default_cluster=app.settings.cluster,
+        tell=hint,
     )

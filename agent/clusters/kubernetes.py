@@ -16,7 +16,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from agent.clusters import kubernetes_events, kubernetes_logs, kubernetes_manifest
+from agent.clusters import kubernetes_events, kubernetes_logs, kubernetes_manifest, kubernetes_service
 from agent.clusters.base import (
     ClusterError,
     JobLine,
@@ -56,6 +56,8 @@ from states.observation import ENDED, Capabilities, Capacity, Match, NativeEvent
 __all__ = ["KubernetesCluster", "normalise"]
 
 EVENT_PAGES_MAX = 40
+CALLS_OF_A_SUBMIT = 4
+"""Service, Job, a look at the one that is there, and the tie between them; each has to connect and to answer."""
 
 
 class KubernetesCluster:
@@ -69,7 +71,7 @@ class KubernetesCluster:
         self.capabilities = Capabilities(
             name_is_unique=True,
             visible_within_s=5.0,
-            submit_timeout_s=6 * self.options.timeout_s,  # two creates and a look, each to connect and to answer
+            submit_timeout_s=CALLS_OF_A_SUBMIT * 2 * self.options.timeout_s,
             lanes=("normal", "idle") if self.options.idle_priority_class else ("normal",),
             keeps_ended_s=self.options.keep_s,
             tells_log_time=True,
@@ -97,8 +99,8 @@ class KubernetesCluster:
 
     def observe(self, refs: Sequence[Ref]) -> Mapping[str, Observation]:
         """Three lists for a namespace, whatever the number of jobs in it."""
-        at = now()
-        places = {ref: places_of(ref, self._namespaces()) for ref in refs}
+        at, namespaces = now(), self._namespaces()
+        places = {ref: places_of(ref, namespaces) for ref in refs}
         asked: dict[str, set[str]] = {}
         for place in (place for several in places.values() for place in several):
             asked.setdefault(place.namespace, set()).add(place.name)
@@ -114,12 +116,16 @@ class KubernetesCluster:
     def list(self, *, everyone: bool = False) -> Sequence[JobLine]:
         """Watchkeeper's Jobs (those of `owner`, where the settings name one), or all Jobs of the namespaces."""
         lines = []
-        mine = SELECTOR + (f",{OWNER}={kubernetes_manifest.label(self.options.owner)}" if self.options.owner else "")
+        mine = SELECTOR + (
+            f",{OWNER}={kubernetes_manifest.label(self.options.owner)}" if self.options.owner else ""
+        )
         selector = None if everyone else mine
         at = now()
         for namespace in self._namespaces():
             with _answered():
-                jobs = {name_of(job): job for job in self._api.list(jobs_path(namespace), labelSelector=selector)}
+                jobs = {
+                    name_of(job): job for job in self._api.list(jobs_path(namespace), labelSelector=selector)
+                }
                 pods = self._api.list(path_of("pods", namespace), labelSelector=selector)
                 told = self._looks.judged(namespace, jobs, pods)
             lines += [
@@ -149,7 +155,7 @@ class KubernetesCluster:
                     raise
         if kept is not None:
             return kubernetes_logs.kept(kept, where=str(place), lines=lines, cursor=cursor, head=head)
-        if count(job, "status", "failed") or count(job, "status", "succeeded"):
+        if count(job, "status", "failed") or count(job, "status", "succeeded") or annotation(job, STARTED):
             raise NotThere(f"the pods of {place} are gone, and the log with them")
         return LogPiece(text="", cursor=cursor, ready=False, path=str(place))
 
@@ -178,17 +184,18 @@ class KubernetesCluster:
         service = kubernetes_manifest.service(submission)
         place = self._place(submission)
         if service is not None:
-            self._serve(place, service)
+            kubernetes_service.serve(self._api, place, service)
         note = ""
         try:
             made: Object = self._api.post(jobs_path(place.namespace), job, fieldValidation="Strict")
         except Said as error:
             if error.code != 409:
-                self._withdraw(place, service)
+                if service is not None:
+                    kubernetes_service.withdraw(self._api, place)
                 raise error.refused() from None
             made, note = self._adopted(place, submission), "it was there already, and is ours"
         if service is not None:
-            self._tie(place, made)
+            kubernetes_service.tie(self._api, place, made)
         return Submitted(str(place), note)
 
     def stop(self, ref: Ref) -> None:
@@ -229,7 +236,7 @@ class KubernetesCluster:
             }
             self._api.delete(jobs_path(place.namespace, place.name), how)
             if field(job, "spec", "completionMode") == "Indexed" and ATTEMPT in labels_of(job):
-                self._withdraw(place, {"metadata": {"name": place.name}})
+                kubernetes_service.withdraw(self._api, place)
         self._kept.forget(place)
 
     # --- before a job --------------------------------------------------------------------------------------
@@ -252,7 +259,9 @@ class KubernetesCluster:
         left = left_on(usable, pods).values() if pods is not None else ()
         wants = wanted(pod["spec"])
         fits = any(all(room.get(kind, 0.0) >= amount for kind, amount in wants.items()) for room in left)
-        return f"{said}; " + ("a node has room for it now" if fits else "no node has room for it now: it would wait")
+        return f"{said}; " + (
+            "a node has room for it now" if fits else "no node has room for it now: it would wait"
+        )
 
     def render(self, submission: Submission) -> str:
         """The manifests as YAML, credentials in variables hidden."""
@@ -312,29 +321,6 @@ class KubernetesCluster:
         path = path_of("pods", place.namespace, name_of(pod))
         with contextlib.suppress(ClusterError, Said, OSError):
             self._kept.write(place, kubernetes_logs.keep(self._api, path, pod))
-
-    # --- the Service of several replicas -------------------------------------------------------------------
-
-    def _serve(self, place: Place, service: Object) -> None:
-        """It comes first: a Job without it starts, and its replicas never find each other."""
-        try:
-            self._api.post(path_of("services", place.namespace), service, fieldValidation="Strict")
-        except Said as error:
-            if error.code != 409:
-                raise error.refused() from None
-
-    def _tie(self, place: Place, job: Object) -> None:
-        """The Service goes when the Job goes. Without this it only stays behind."""
-        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": place.name, "uid": text(job, "metadata", "uid")}
-        with contextlib.suppress(ClusterError, Said):
-            change = {"metadata": {"ownerReferences": [owner]}}
-            self._api.patch(path_of("services", place.namespace, place.name), change)
-
-    def _withdraw(self, place: Place, service: Object | None) -> None:
-        if service is not None:
-            with contextlib.suppress(ClusterError, Said):
-                how = {"apiVersion": "v1", "kind": "DeleteOptions"}
-                self._api.delete(path_of("services", place.namespace, place.name), how)
 
 
 @contextlib.contextmanager

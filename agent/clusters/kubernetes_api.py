@@ -17,6 +17,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +65,7 @@ class Api:
         self._lock = threading.Lock()
         self._client: Any = None
 
-    @property
+    @cached_property
     def namespace(self) -> str:
         """Where jobs go when no group says otherwise: the option, the context's, the pod's own, `default`."""
         if self.options.namespace:
@@ -123,7 +124,12 @@ class Api:
 
     def watch(self, path: str, version: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Changes since `version` until the server ends the answer, one a line; about one second."""
-        follow = {"watch": "true", "resourceVersion": version, "timeoutSeconds": 1, "allowWatchBookmarks": "true"}
+        follow = {
+            "watch": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": 1,
+            "allowWatchBookmarks": "true",
+        }
         for line in self._call("GET", path, {**query, **follow}).body.splitlines():
             if line.strip():
                 yield _object(line)
@@ -144,9 +150,16 @@ class Api:
         pairs = [(name, value) for name, value in query.items() if value not in (None, "")]
         with self._configured():
             asked = client.param_serialize(
-                method, path, query_params=pairs, header_params=headers, body=body, auth_settings=["BearerToken"]
+                method,
+                path,
+                query_params=pairs,
+                header_params=headers,
+                body=body,
+                auth_settings=["BearerToken"],
             )
-            answer = client.call_api(*asked, _request_timeout=(self.options.timeout_s, self.options.timeout_s))
+            answer = client.call_api(
+                *asked, _request_timeout=(self.options.timeout_s, self.options.timeout_s)
+            )
             found = answer.response
             try:
                 data = found.read(limit) if limit else found.read()
@@ -162,14 +175,18 @@ class Api:
             told = json.loads(data)
         except ValueError:
             told = {}
-        said = (text(told, "message") or data.decode(errors="replace").strip() or f"HTTP {status}")[:MESSAGE_MAX]
+        said = (text(told, "message") or data.decode(errors="replace").strip() or f"HTTP {status}")[
+            :MESSAGE_MAX
+        ]
         if status == 401:
             self._client = None  # a rotated token or certificate is read anew at the next call
             mend = "log in again, or mend the kubeconfig"
             return Refused(f"{self.name} does not accept the credentials ({said}); {mend}")
         if status == 429 or status >= 500:
             wait = headers.get("Retry-After", "")
-            return Unreachable(f"{self.name}: {said}", retry_after_s=float(wait) if wait.isdecimal() else None)
+            return Unreachable(
+                f"{self.name}: {said}", retry_after_s=float(wait) if wait.isdecimal() else None
+            )
         return Said(status, text(told, "reason"), said)
 
     # --- the client ----------------------------------------------------------------------------------------
@@ -188,7 +205,10 @@ class Api:
                 config.load_incluster_config(client_configuration=made)
             else:
                 config.load_kube_config(
-                    self._kubeconfig(), self.options.context or None, client_configuration=made, persist_config=False
+                    self._kubeconfig(),
+                    self.options.context or None,
+                    client_configuration=made,
+                    persist_config=False,
                 )
         if self.options.proxy:
             made.proxy = self.options.proxy
@@ -203,7 +223,9 @@ class Api:
         return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and not chosen
 
     def _kubeconfig(self) -> str:
-        return os.path.expanduser(self.options.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config")
+        return os.path.expanduser(
+            self.options.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config"
+        )
 
     @contextlib.contextmanager
     def _configured(self) -> Iterator[None]:
@@ -215,7 +237,9 @@ class Api:
         except Exception as error:
             kind = type(error).__name__
             if kind == "ConfigException":
-                raise Refused(f"{self.name} is not set up: {error}; check `kubeconfig` and `context`") from None
+                raise Refused(
+                    f"{self.name} is not set up: {error}; check `kubeconfig` and `context`"
+                ) from None
             raise Unreachable(f"{self.name} gave no answer: {kind}: {_short(error)}") from None
 
 

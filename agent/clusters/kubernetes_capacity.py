@@ -77,7 +77,9 @@ def waiting_in(pods: Sequence[Object] | None) -> int | None:
     """How many jobs have a pod that no node was found for."""
     if pods is None:
         return None
-    waits = [pod for pod in pods if not text(pod, "spec", "nodeName") and text(pod, "status", "phase") == "Pending"]
+    waits = [
+        pod for pod in pods if not text(pod, "spec", "nodeName") and text(pod, "status", "phase") == "Pending"
+    ]
     return len({job_of(pod) or name_of(pod) for pod in waits})
 
 
@@ -99,7 +101,11 @@ def _told(
         totals = [amount for amount in (on_nodes, hard.get(kind)) if amount is not None]
         return min(frees, default=None), min(totals, default=None)
 
-    (free_gpu, total_gpu), (free_cpu, total_cpu), (free_memory, total_memory) = of(gpu), of("cpu"), of("memory")
+    (free_gpu, total_gpu), (free_cpu, total_cpu), (free_memory, total_memory) = (
+        of(gpu),
+        of("cpu"),
+        of("memory"),
+    )
     block = None if free is None else max((node.get(gpu, 0.0) for node in free.values()), default=0.0)
     if block is not None and free_gpu is not None:
         block = min(block, free_gpu)

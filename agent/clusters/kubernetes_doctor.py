@@ -49,9 +49,17 @@ def examine(api: Api, options: Options) -> list[Finding]:
     try:
         version, namespace, date = api.get("/version"), api.namespace, api.date()
     except Said as error:
-        return [Finding("server", "wrong", error.message, "Is this an API server? Check the kubeconfig's `server`.")]
+        return [
+            Finding(
+                "server", "wrong", error.message, "Is this an API server? Check the kubeconfig's `server`."
+            )
+        ]
     except ClusterError as error:
-        return [Finding("server", "wrong", str(error), "Try `kubectl version` with the same kubeconfig and context.")]
+        return [
+            Finding(
+                "server", "wrong", str(error), "Try `kubectl version` with the same kubeconfig and context."
+            )
+        ]
     rows = [Finding("server", "fine", f"Kubernetes {text(version, 'gitVersion')}, namespace {namespace}")]
     rows += [_clock(date), *_rights(api, namespace), *_storage(options), *_classes(api, options)]
     return rows + _queue(api, options, namespace)

@@ -40,9 +40,9 @@ def end_of(pod: Object) -> dict[str, Any]:
         return {"phase": Phase.lost, "reason": said or "its node no longer answers"}
     if why == "Evicted":
         cause = "storage.full" if DISK.search(said) else "memory.host"
-        return {"phase": Phase.failed, "cause": cause, "reason": f"evicted: {said}", **_code(end)}
+        return {**_code(end), "phase": Phase.failed, "cause": cause, "reason": f"evicted: {said}"}
     if end is not None and end.get("reason") == "OOMKilled":
-        return {"phase": Phase.failed, "cause": "memory.host", "reason": "OOMKilled", **_code(end)}
+        return {**_code(end), "phase": Phase.failed, "cause": "memory.host", "reason": "OOMKilled"}
     if (target := disruption(pod)) is not None:
         return _disrupted(target)
     if why in SHUTDOWN or "imminent node shutdown" in said:

@@ -32,7 +32,13 @@ BYTES_MAX = 256 << 10
 READ_MAX = 4 << 20
 """Most bytes of one answer, times of the lines included."""
 LINES_MAX = 5_000
-NOT_YET = ("is waiting to start", "ContainerCreating", "PodInitializing", "not found in pod", "previous terminated")
+NOT_YET = (
+    "is waiting to start",
+    "ContainerCreating",
+    "PodInitializing",
+    "not found in pod",
+    "previous terminated",
+)
 
 
 class Cursor(NamedTuple):
@@ -70,7 +76,9 @@ def read(api: Api, path: str, pod: Object, *, lines: int, cursor: str = "", head
     """
     where = f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}"
     if not text(pod, "spec", "nodeName"):
-        return LogPiece(text="", cursor=cursor, ready=False, path=where)  # the API answers with nothing, and no error
+        return LogPiece(
+            text="", cursor=cursor, ready=False, path=where
+        )  # the API answers with nothing, and no error
     since = cursor_of(cursor)
     if since is not None and since.pod != name_of(pod):
         since = None

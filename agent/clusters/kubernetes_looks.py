@@ -104,7 +104,9 @@ class Looks:
         for start in range(0, len(names), NAMES_PER_CALL):
             some = ",".join(names[start : start + NAMES_PER_CALL])
             pods = self._api.list(path_of("pods", namespace), labelSelector=f"{JOB_NAME} in ({some})")
-            found += pods or self._api.list(path_of("pods", namespace), labelSelector=f"{OLD_JOB_NAME} in ({some})")
+            found += pods or self._api.list(
+                path_of("pods", namespace), labelSelector=f"{OLD_JOB_NAME} in ({some})"
+            )
         return found
 
     def workload(self, namespace: str, job: Object) -> tuple[str, Object | None]:

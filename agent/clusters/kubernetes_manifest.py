@@ -90,7 +90,9 @@ def job(submission: Submission, options: Options) -> dict[str, Any]:
             "completions": spec.replicas,
             "parallelism": spec.replicas,
             "podFailurePolicy": {
-                "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+                "rules": [
+                    {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+                ]
             },
             "template": {"metadata": {"labels": labels}, "spec": _pod(submission, options)},
         },
@@ -185,7 +187,9 @@ def _pod(submission: Submission, options: Options) -> dict[str, Any]:
 
 def _container(submission: Submission, options: Options, inside: list[dict[str, Any]]) -> dict[str, Any]:
     spec = submission.spec
-    words = ("sh", "-c", _IN_ENVIRONMENT, spec.environment, *spec.command) if spec.environment else spec.command
+    words = (
+        ("sh", "-c", _IN_ENVIRONMENT, spec.environment, *spec.command) if spec.environment else spec.command
+    )
     amounts = {"cpu": f"{round(spec.cpu * 1000)}m", "memory": f"{spec.memory_mib}Mi"}
     if spec.gpu:
         amounts[options.gpu_resource] = str(spec.gpu)
@@ -220,7 +224,9 @@ def _variables(submission: Submission, options: Options) -> list[dict[str, Any]]
         from_labels = {"RANK": index, "NODE_RANK": index}
     values |= spec.env
     told = [{"name": name, "value": literal(value)} for name, value in values.items()]
-    return told + [{"name": name, "valueFrom": where} for name, where in from_labels.items() if name not in values]
+    return told + [
+        {"name": name, "valueFrom": where} for name, where in from_labels.items() if name not in values
+    ]
 
 
 def literal(word: str) -> str:
@@ -281,7 +287,9 @@ def _still_ours(made: dict[str, Any], submission: Submission) -> dict[str, Any]:
     except (KeyError, TypeError):
         ours = False
     if not ours:
-        raise Refused("an extra argument changes the Job's name or the labels that say whose it is; leave them out")
+        raise Refused(
+            "an extra argument changes the Job's name or the labels that say whose it is; leave them out"
+        )
     return made
 
 

@@ -55,7 +55,8 @@ def source_of(words: str) -> Source:
         if _SERVER.fullmatch(server):
             return Source({"nfs": {"server": server, "path": f"/{path}"}})
     raise Refused(
-        f"{words!r} is no source of a mount; write claim:NAME, host:/PATH or nfs:SERVER:/PATH", cause="mount.missing"
+        f"{words!r} is no source of a mount; write claim:NAME, host:/PATH or nfs:SERVER:/PATH",
+        cause="mount.missing",
     )
 
 
@@ -73,7 +74,9 @@ def mounts_of(spec: Spec, storage: Mapping[str, str]) -> list[Mount]:
         if mapped is not None and mapped.path not in taken:
             found.append(mapped)
             taken.add(mapped.path)
-    if double := next((mount.path for mount in found if [one.path for one in found].count(mount.path) > 1), None):
+    if double := next(
+        (mount.path for mount in found if [one.path for one in found].count(mount.path) > 1), None
+    ):
         raise Refused(f"two mounts want the path {double}; leave one out", cause="mount.missing")
     return found
 

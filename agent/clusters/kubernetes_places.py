@@ -55,7 +55,11 @@ def the_pod_that_tells(job: Object, pods: Sequence[Object]) -> Object | None:
     newest = [_begun(place) for place in places]
     if condition(job, "Failed") or condition(job, "FailureTarget"):
         failed = [pod for pod in newest if field(terminated(pod), "exitCode")]
-        own = [pod for pod in failed if field(terminated(pod), "exitCode") not in CASCADE and disruption(pod) is None]
+        own = [
+            pod
+            for pod in failed
+            if field(terminated(pod), "exitCode") not in CASCADE and disruption(pod) is None
+        ]
         if own or failed:
             return min(own or failed, key=lambda pod: text(terminated(pod), "finishedAt") or "9")
     return newest[0]

@@ -35,17 +35,28 @@ NOT_TROUBLE = re.compile(r"Multi-Attach")
 """A volume that is being taken off its old node: five to fifteen minutes, and no error."""
 
 _PULL = (
-    (re.compile(r"unauthorized|denied|authentication required|forbidden|\b401\b|\b403\b", re.I), "image.auth"),
-    (re.compile(r"not found|manifest unknown|not exist|\b404\b|InvalidImageName|NeverPull", re.I), "image.not_found"),
+    (
+        re.compile(r"unauthorized|denied|authentication required|forbidden|\b401\b|\b403\b", re.I),
+        "image.auth",
+    ),
+    (
+        re.compile(r"not found|manifest unknown|not exist|\b404\b|InvalidImageName|NeverPull", re.I),
+        "image.not_found",
+    ),
     (re.compile(r"no match for platform|exec format", re.I), "image.incompatible"),
-    (re.compile(r"timeout|timed out|refused|no such host|unreachable|TLS|EOF|toomany", re.I), "image.unreachable"),
+    (
+        re.compile(r"timeout|timed out|refused|no such host|unreachable|TLS|EOF|toomany", re.I),
+        "image.unreachable",
+    ),
 )
 _BACK_OFF = re.compile(r'^(?:Back-off pulling image "[^"]*"(?:: )?)?(?:ErrImagePull: )?')
 _NODES = re.compile(r"\d+/\d+ nodes are available: (.*?)(?:\. preemption:|\.? ?no new claims|$)", re.DOTALL)
 _ITEM = re.compile(r"(\d+) ([^,]*?(?:\{[^}]*\})?[^,]*)(?:, |$|\.)")
 _PASSES = re.compile(r"node\.kubernetes\.io/|unschedulable|not ready|Too many pods|ports", re.I)
 _NEVER = re.compile(r"didn't match|did not match|had taint|untolerated taint \{", re.I)
-_VOLUME = re.compile(r"persistentvolumeclaim \"[^\"]*\" (?:not found|is being deleted)|unbound immediate", re.I)
+_VOLUME = re.compile(
+    r"persistentvolumeclaim \"[^\"]*\" (?:not found|is being deleted)|unbound immediate", re.I
+)
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.*), used: (.*), limited: (.*)")
 _LIMITS = re.compile(r"must specify|failed quota", re.I)
 _RANGE = re.compile(r"(?:maximum|minimum) \S+ (?:usage )?per (?:Container|Pod)", re.I)
@@ -63,7 +74,11 @@ def unscheduled(pod: Object, events: Sequence[Object], nodes: Sequence[Object] |
         return fields | {"waiting": Waiting.wait}
     if _VOLUME.search(said):
         lost = "not found" in said
-        return fields | {"waiting": Waiting.held if lost else Waiting.unclear, "held": lost, "cause": "mount.missing"}
+        return fields | {
+            "waiting": Waiting.held if lost else Waiting.unclear,
+            "held": lost,
+            "cause": "mount.missing",
+        }
     if any(event.get("reason") == "TriggeredScaleUp" for event in events):
         return fields | {"waiting": Waiting.wait}
     if said and nodes is not None and (short := lacking(pod, nodes)):
@@ -117,7 +132,10 @@ def wanted(spec: object) -> Mapping[str, float]:
 
 def asked(container: Object) -> dict[str, float]:
     """Requests of a container; where there is none its limit counts."""
-    given = {**(field(container, "resources", "limits") or {}), **(field(container, "resources", "requests") or {})}
+    given = {
+        **(field(container, "resources", "limits") or {}),
+        **(field(container, "resources", "requests") or {}),
+    }
     return {kind: amount for kind, value in given.items() if (amount := quantity(value)) is not None}
 
 
@@ -128,7 +146,9 @@ def starting(pod: Object, events: Sequence[Object]) -> dict[str, Any]:
     """A pod with a node whose container does not run yet. Nothing here ever fails by itself."""
     statuses = [*items(pod, "status", "initContainerStatuses"), *items(pod, "status", "containerStatuses")]
     waits = [field(status, "state", "waiting") for status in statuses]
-    told: Object = next((wait for wait in waits if wait and wait.get("reason") not in ("PodInitializing", None)), {})
+    told: Object = next(
+        (wait for wait in waits if wait and wait.get("reason") not in ("PodInitializing", None)), {}
+    )
     why, said = text(told, "reason"), text(told, "message")
     fields: dict[str, Any] = {"phase": Phase.starting, "reason": f"{why}: {said}".rstrip(": ")}
     if why in PULL_REASONS:
@@ -170,7 +190,7 @@ def without_pods(events: Sequence[Object]) -> dict[str, Any]:
     if not refusals:
         return {"phase": Phase.pending, "reason": ""}
     said = text(refusals[-1], "message")
-    steady = re.sub(r', used: .*?(?=, limited)', "", re.sub(r'pods "[^"]*" is', "the pod is", said))
+    steady = re.sub(r", used: .*?(?=, limited)", "", re.sub(r'pods "[^"]*" is', "the pod is", said))
     fields: dict[str, Any] = {"phase": Phase.pending, "reason": steady}
     if (quota := _QUOTA.search(said)) is not None:
         waiting = Waiting.never if _above(quota[2], quota[4]) else Waiting.wait
@@ -208,7 +228,11 @@ def queued_by_kueue(workload: Object | None) -> dict[str, Any]:
     if workload is None:
         return fields | {"reason": "suspended; Kueue has not said why"}
     if field(workload, "spec", "active") is False:
-        return fields | {"held": True, "waiting": Waiting.held, "reason": "its Kueue workload was deactivated"}
+        return fields | {
+            "held": True,
+            "waiting": Waiting.held,
+            "reason": "its Kueue workload was deactivated",
+        }
     if condition(workload, "Admitted"):
         return fields | {"phase": Phase.starting, "reason": "admitted by Kueue, not yet unsuspended"}
     if condition(workload, "QuotaReserved"):

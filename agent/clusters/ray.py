@@ -93,7 +93,7 @@ class RayCluster:
         )
 
     def observe(self, refs: Sequence[Ref]) -> Mapping[str, Observation]:
-        """One call for all jobs and one for the nodes, without which it goes on: only "never" and "lost" need them."""
+        """One call for all jobs and one for the nodes; without that one it goes on, and tells less."""
         at = SystemClock().now()
         records = {str(record["submission_id"]): record for record in self._records()}
         nodes = self._nodes_if_told()
@@ -108,9 +108,10 @@ class RayCluster:
     def list(self, *, everyone: bool = False) -> Sequence[JobLine]:
         """Jobs that a Watchkeeper submitted, or all that were submitted; Ray itself knows no persons."""
         at = SystemClock().now()
+        records = sorted(self._records(), key=lambda record: record.get("start_time") or 0)
         nodes = self._nodes_if_told()
         lines = []
-        for record in sorted(self._records(), key=lambda record: record.get("start_time") or 0):
+        for record in records:
             ours = ray_request.FINGERPRINT in (record.get("metadata") or {})
             if ours or everyone:
                 name = str(record["submission_id"])
@@ -157,7 +158,7 @@ class RayCluster:
     # --- acting on jobs ------------------------------------------------------------------------------------
 
     def submit(self, submission: Submission) -> Submitted:
-        """One POST. A submission id that is taken by this very job is the answer of an earlier call, and taken as it."""
+        """One POST. A submission id that this very job has already is the answer of an earlier call."""
         sent = self._body(submission)
         workspace = _workspace(submission.spec)
         if self.options.workspace_visible:
@@ -169,7 +170,7 @@ class RayCluster:
                 raise Refused(f"{reason}; make it, or give another one", cause="mount.permission") from None
         answer = self.http.send("POST", JOBS, sent, timeout_s=self.options.submit_timeout_s)
         if answer.status == 200:
-            return Submitted(submission.name, ray_request.note(submission.spec, self.options))
+            return Submitted(submission.name, ray_request.note(sent, submission.spec, self.options))
         if "already exists" in answer.text:
             return self._adopted(submission)
         raise self._not_accepted(answer)
@@ -212,7 +213,9 @@ class RayCluster:
             return f"it {why}" + ("; the autoscaler would have to add one" if self.options.autoscales else "")
         free = self.capacity()
         asked = ", ".join(ray_nodes.shown(*part) for part in request.items())
-        room = (free.free_cpu or 0) >= request.get("CPU", 0) and (free.block_gpu or 0) >= request.get("GPU", 0)
+        room = (free.free_cpu or 0) >= request.get("CPU", 0) and (free.block_gpu or 0) >= request.get(
+            "GPU", 0
+        )
         return f"it fits ({asked}); " + ("there is room now" if room else "it would wait for room")
 
     def render(self, submission: Submission) -> str:
@@ -231,12 +234,13 @@ class RayCluster:
             update={"spec": spec.model_copy(update={"workspace": _workspace(spec)})}
         )
         ray_request.check(at_home, self.options)
-        excluded = []
-        if spec.exclude_nodes:
-            names = set(spec.exclude_nodes)
-            excluded = [node.id for node in self._nodes() if node.alive and {node.id, node.name} & names]
         script = ray_runs.script_at(_workspace(spec)) if self.options.workspace_visible else None
-        return ray_request.body(at_home, self.options, script=script, excluded=excluded)
+        sent = ray_request.body(at_home, self.options, script=script)
+        if spec.exclude_nodes:
+            request = ray_request.request_of(sent)
+            excluded = ray_nodes.avoided(spec.exclude_nodes, request, self._nodes())
+            sent = ray_request.body(at_home, self.options, script=script, excluded=excluded)
+        return sent
 
     def _adopted(self, submission: Submission) -> Submitted:
         record = self._record(submission.name)
@@ -266,7 +270,9 @@ class RayCluster:
         answer = self.http.get(f"{JOBS}{name}")
         record = answer.json() if answer.status == 200 else None
         if answer.status == 404 and "does not exist" not in answer.text:
-            raise Unreachable(f"what answers at {self.options.address} is not Ray's Jobs API; check `address:`")
+            raise Unreachable(
+                f"what answers at {self.options.address} is not Ray's Jobs API; check `address:`"
+            )
         return record if record and record.get("submission_id") == name else None
 
     def _known(self, ref: Ref) -> Record:
@@ -276,20 +282,20 @@ class RayCluster:
             raise NotThere(f"no job {name} on {self.name}")
         return record
 
-    def _nodes(self) -> list[Node]:
+    def _nodes(self) -> Sequence[Node]:
         return ray_nodes.nodes(self.http.get("/api/v0/nodes", detail="1", limit=str(NODES_MAX)).json())
 
-    def _nodes_if_told(self) -> list[Node] | None:
+    def _nodes_if_told(self) -> Sequence[Node] | None:
         try:
             return self._nodes()
         except (Unreachable, Unclear):
             return None
 
-    def _native(self, record: Record, nodes: list[Node] | None, at: datetime) -> dict[str, Any]:
+    def _native(self, record: Record, nodes: Sequence[Node] | None, at: datetime) -> dict[str, Any]:
         return {**_native(record, nodes, at), "autoscales": self.options.autoscales}
 
 
-def _native(record: Record, nodes: list[Node] | None, at: datetime) -> dict[str, Any]:
+def _native(record: Record, nodes: Sequence[Node] | None, at: datetime) -> dict[str, Any]:
     """Ray's record and what is known beside it, as `normalise` reads them."""
     native = {**record, **ray_runs.facts(record), "request": ray_request.request_of(record), "now": at}
     native["time_limit_s"] = (record.get("metadata") or {}).get(ray_request.LIMIT)

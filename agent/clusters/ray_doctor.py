@@ -5,7 +5,7 @@ Never: create, change or stop anything; show a token.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
     mend: str = ""
 
 
-def examine(http: Http, nodes: Callable[[], list[Node]], now: datetime) -> list[Finding]:
+def examine(http: Http, nodes: Callable[[], Sequence[Node]], now: datetime) -> list[Finding]:
     """Dashboard and version, its clock, the Jobs API (a head without its store answers the first and not this), the
     nodes, whether the workspace is visible."""
     try:
@@ -60,7 +60,9 @@ def _version(version: str) -> Finding:
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     if numbers < OLDEST:
         said = f"Ray {version} is older than {OLDEST[0]}.{OLDEST[1]}"
-        return Finding("dashboard", "warn", said, "Reasons and node facts may be missing; a newer Ray has them.")
+        return Finding(
+            "dashboard", "warn", said, "Reasons and node facts may be missing; a newer Ray has them."
+        )
     return Finding("dashboard", "fine", f"Ray {version}")
 
 
@@ -81,12 +83,16 @@ def _count(name: str, found: Any) -> Finding:
         return Finding(name, "fine", f"the Jobs API answers, {len(found)} records")
     alive = sum(node.alive for node in found)
     if not alive:
-        return Finding(name, "wrong", "no node is alive", "Start one with `ray start`, or wait for the autoscaler.")
+        return Finding(
+            name, "wrong", "no node is alive", "Start one with `ray start`, or wait for the autoscaler."
+        )
     return Finding(name, "fine", f"{alive} alive")
 
 
 def _workspace(http: Http) -> Finding:
     if http.options.workspace_visible:
         return Finding("workspace", "fine", "is the same folder on the nodes, by the settings")
-    mend = "Set `workspace_visible: true` where the nodes see it: logs and exit records then outlive the head."
+    mend = (
+        "Set `workspace_visible: true` where the nodes see it: logs and exit records then outlive the head."
+    )
     return Finding("workspace", "warn", "the nodes do not see it, by the settings", mend)

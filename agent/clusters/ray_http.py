@@ -75,7 +75,8 @@ class Http:
             name = self.options.token
             help_ = advice(name) if name else "Set `token: RAY_AUTH_TOKEN` for the cluster and give that key."
             return Refused(
-                f"{self.options.address} does not let us in (HTTP {answer.status}). {help_}", cause="auth.denied"
+                f"{self.options.address} does not let us in (HTTP {answer.status}). {help_}",
+                cause="auth.denied",
             )
         retry_after_s = BUSY_S if answer.status in (429, 503) else None
         said = f"Ray at {self.options.address} answered HTTP {answer.status}: {last_line(answer.text)}"
@@ -84,7 +85,11 @@ class Http:
     @contextmanager
     def stream(self, path: str, **params: str) -> Iterator[httpx2.Response]:
         """An open answer, to be read as far as wanted. Raises Unreachable, also from within."""
-        with self._client() as client, self._faults(sent=False), client.stream("GET", path, params=params) as got:
+        with (
+            self._client() as client,
+            self._faults(sent=False),
+            client.stream("GET", path, params=params) as got,
+        ):
             yield got
 
     def _call(
@@ -145,7 +150,9 @@ class Http:
             raise Unreachable(said) from None
         except httpx2.TransportError as error:
             if sent:
-                raise Unclear(f"the answer of {at} was lost ({_said(error)}); it may have been done") from None
+                raise Unclear(
+                    f"the answer of {at} was lost ({_said(error)}); it may have been done"
+                ) from None
             raise Unreachable(f"no answer from {at} ({_said(error)})") from None
 
 

@@ -40,9 +40,7 @@ def read(
     folder = ray_runs.folder_of(record)
     try:
         if folder is not None and folder.is_dir():
-            piece = logfile.read(
-                folder / "log", lines=lines, cursor=cursor, head=head, ended=ended, now=now
-            )
+            piece = logfile.read(folder / "log", lines=lines, cursor=cursor, head=head, ended=ended, now=now)
         else:
             piece = _driver_log(http, record, lines=lines, cursor=cursor, head=head, now=now)
     except OSError as error:

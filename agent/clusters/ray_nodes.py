@@ -102,6 +102,14 @@ def too_large(request: Mapping[str, float], totals: Sequence[Mapping[str, float]
     return f"asks for {', '.join(shown(*part) for part in request.items())}; no node has all of it"
 
 
+def avoided(names: Iterable[str], request: Mapping[str, float], all_: Sequence[Node]) -> list[str]:
+    """Ids of the nodes alive that have one of these names (or ids); none of them if no other node could take the
+    request, since the job would then wait for ever."""
+    unwanted = {node.id for node in all_ if node.alive and {node.id, node.name} & set(names)}
+    others = [node.total for node in all_ if node.alive and node.id not in unwanted]
+    return sorted(unwanted) if any(_fits(request, total) for total in others) else []
+
+
 def shown(resource: str, amount: float) -> str:
     """`2 CPU cores`, `512 MiB of memory`."""
     if resource == "memory":

@@ -104,7 +104,9 @@ def body(
     runtime_env: dict[str, Any] = {**given.pop("runtime_env", {})}
     metadata: dict[str, str] = {**given.pop("metadata", {})}
     if installs := _installs(runtime_env):
-        raise Refused(f"runtime_env: {installs} installs at the start of the job; build the environment before")
+        raise Refused(
+            f"runtime_env: {installs} installs at the start of the job; build the environment before"
+        )
     runtime_env["env_vars"] = {**runtime_env.get("env_vars", {}), **variables(spec, submission.name)}
     if working_dir:
         runtime_env["working_dir"] = working_dir
@@ -148,9 +150,11 @@ def is_ours(record: Mapping[str, Any], fingerprint: str, owner: str) -> bool:
     return fingerprint in ("", metadata.get(FINGERPRINT)) and owner in ("", metadata.get(OWNER))
 
 
-def note(spec: Spec, options: Options) -> str:
-    """What of the spec means nothing on this cluster."""
+def note(sent: Mapping[str, Any], spec: Spec, options: Options) -> str:
+    """What of the spec means nothing on this cluster, or was left out of what is sent."""
     notes = []
+    if spec.exclude_nodes and "entrypoint_label_selector" not in sent:
+        notes.append("no other node could take it, so none is left out")
     if not options.workspace_visible:
         notes.append("the nodes do not see the workspace (`workspace_visible: true` where they do)")
     if spec.group:
@@ -165,7 +169,7 @@ def rendered(sent: Mapping[str, Any], spec: Spec, options: Options) -> str:
     shown = json.loads(json.dumps(sent))
     shown["runtime_env"]["env_vars"] = dict.fromkeys(shown["runtime_env"]["env_vars"], "...")
     lines = [f"POST {options.address}/api/jobs/", json.dumps(shown, indent=2, ensure_ascii=False)]
-    return "\n".join([*lines, *(f"# {told}" for told in filter(None, [note(spec, options)]))])
+    return "\n".join([*lines, *(f"# {told}" for told in filter(None, [note(sent, spec, options)]))])
 
 
 def _entrypoint(submission: Submission, script: Path | None) -> str:

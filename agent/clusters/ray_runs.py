@@ -51,7 +51,8 @@ def facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def withdraw(folder: Path, at: datetime) -> bool:
-    """Keep the job from ever starting its command; False when it has begun (or was withdrawn before). Raises OSError."""
+    """Keep the job from ever starting its command; False when it has begun, or was withdrawn before. Raises
+    OSError."""
     note = folder / f"withdrawn.{os.getpid()}"
     note.write_text(json.dumps({"withdrawn_at": at.isoformat()}), encoding="ascii")
     try:

@@ -29,13 +29,15 @@ REASON_MAX = 300
 NATIVE_MAX = 120
 UNTOLD = timedelta(minutes=5)
 """After so long since its submit a job that Ray calls RUNNING runs, although no record says when it began."""
+OUTLIVED = "its command had ended, and said how, before Ray lost sight of the job"
 TIMED_OUT_CODE = 124
 """What `timeout` ends with."""
 
 ENTRYPOINT = re.compile(r"failed with exit code (-?\d+)")
 RULES: tuple[tuple[str, str, Phase, str], ...] = (
     ("RUNTIME_ENV_SETUP_FAILURE", r"runtime_env setup failed", Phase.failed, ""),
-    ("JOB_SUPERVISOR_ACTOR_START_TIMEOUT", r"failed to start within", Phase.failed, "scheduling.capacity"),
+    # No code ran and nothing is wrong with the request: as good as a node that was taken away before the start.
+    ("JOB_SUPERVISOR_ACTOR_START_TIMEOUT", r"failed to start within", Phase.lost, "scheduling.capacity"),
     (
         "JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE",
         r"could not be scheduled",
@@ -46,16 +48,16 @@ RULES: tuple[tuple[str, str, Phase, str], ...] = (
     ("", r"failed to get job supervisor", Phase.lost, "node.lost"),
     ("JOB_SUPERVISOR_ACTOR_START_FAILURE", r"Failed to start supervisor actor", Phase.failed, ""),
     ("JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE", r"Unexpected error occurred", Phase.lost, ""),
-    ("JOB_ENTRYPOINT_COMMAND_START_ERROR", r"$^", Phase.failed, ""),
+    ("JOB_ENTRYPOINT_COMMAND_START_ERROR", r"(?!)", Phase.failed, ""),
 )
 """FAILED of a job whose program told no code: by message first, since older versions have no error_type, and one type
 stands for two messages. (error_type, pattern of the message, phase, cause)"""
 
 CAUSES: tuple[tuple[str, str], ...] = (
-    (r"running low on memory|OutOfMemory|out of memory|OOM", "memory.host"),
+    # Not "OOM": Ray lists the out-of-memory killer among the guesses for any death.
+    (r"running low on memory|OutOfMemoryError", "memory.host"),
     (r"No matching distribution|Could not find a version", "env.missing_module"),
-    (r"is not a valid path|No such file or directory|does not exist", "mount.missing"),
-    (r"Permission denied", "mount.permission"),
+    (r"is not a valid path", "mount.missing"),
     (r"Argument list too long", "command.bad_argument"),
     (r"No space left on device", "storage.full"),
     (r"Temporary failure in name resolution|Name or service not known", "network.dns"),
@@ -75,7 +77,10 @@ def normalise(native: Mapping[str, Any]) -> dict[str, Any]:
             "reason": "stopped before it began; Ray drops it from its queue when its turn comes",
             "ended_at": _time(native["withdrawn"]),
         }
-    fields = {"native": _native(native, status), "node": str((native.get("node") or {}).get("name", ""))}
+    fields: dict[str, Any] = {
+        "native": _native(native, status),
+        "node": str((native.get("node") or {}).get("name", "")),
+    }
     if status == "PENDING":
         return fields | _pending(native)
     fields |= {"started_at": _time(_run(native).get("started_at"))}
@@ -97,10 +102,9 @@ def _pending(native: Mapping[str, Any]) -> dict[str, Any]:
     """Ray says the same of "busy" and of "never"; the figures tell. Only when nothing else is waited for does the
     message tell that the environment is being built."""
     message = str(native.get("message") or "")
-    why = too_large(native.get("request") or {}, native.get("nodes") or ())
-    if why and not native.get("autoscales"):
-        return {"phase": Phase.pending, "waiting": Waiting.never, "reason": why, "cause": "", "node": ""}
-    if why:
+    if why := _never(native):
+        return {"phase": Phase.pending, "waiting": Waiting.never, "reason": why, "node": ""}
+    if why := _too_large(native):
         return {"phase": Phase.pending, "reason": f"{why}, and more may be added", "node": ""}
     building = "runtime environment" in message and "resources" not in message
     return {
@@ -108,6 +112,15 @@ def _pending(native: Mapping[str, Any]) -> dict[str, Any]:
         "reason": message[:REASON_MAX],
         "node": "",
     }
+
+
+def _never(native: Mapping[str, Any]) -> str:
+    """Why no node can ever take it; "" where one can, or where more may be added."""
+    return "" if native.get("autoscales") else _too_large(native)
+
+
+def _too_large(native: Mapping[str, Any]) -> str:
+    return too_large(native.get("request") or {}, native.get("nodes") or ())
 
 
 def _running(native: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,12 +160,13 @@ def _failed(native: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]
     if code is not None:
         return {"phase": Phase.failed, "reason": _reason(native), **_exit(int(code), native)}
     phase, cause = _rule(str(native.get("error_type") or ""), message)
-    if phase is Phase.lost and cause == "node.lost" and _cause(message) == "memory.host":
+    if cause == "scheduling.capacity" and _never(native):
+        phase, cause = Phase.failed, "scheduling.unsatisfiable"
+    if cause == "node.lost" and _cause(message) == "memory.host":
         phase, cause = Phase.failed, "memory.host"
     if phase is Phase.lost and run.get("exit_code") is not None:
-        # The command had ended before Ray lost sight of it, and said how.
         ended = Phase.failed if run["exit_code"] else Phase.succeeded
-        return {"phase": ended, "reason": _reason(native), **_exit(int(run["exit_code"]), native)}
+        return {"phase": ended, "reason": OUTLIVED, **_exit(int(run["exit_code"]), native)}
     return {"phase": phase, "reason": _reason(native), "cause": cause or _cause(message)}
 
 

@@ -143,7 +143,9 @@ class SlurmCluster:
         earlier = [
             stay
             for stay in past
-            if stay["JobName"] == row["JobName"] and stay["SubmitTime"] < row["SubmitTime"] and "Tasks" not in row
+            if stay["JobName"] == row["JobName"]
+            and stay["SubmitTime"] < row["SubmitTime"]
+            and "Tasks" not in row
         ]
         told = [event for stay in (*earlier, row) for event in events(stay)]
         return tuple(sorted(told, key=lambda event: event.at or datetime.max.replace(tzinfo=UTC)))

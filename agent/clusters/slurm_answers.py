@@ -6,6 +6,7 @@ Never: say more than a row says; take another job's wrapper record for this one'
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,13 +50,32 @@ def match(row: Row, fingerprint: str = "", owner: str = "") -> Match:
 def confirmed(seen: Observation, row: Row) -> Observation:
     """What the job's own wrapper wrote of this end, if it did: the command's code, not the shell's around it."""
     folder = folder_of(row)
-    written = wrapper.record(folder) if folder is not None else None
+    if folder is None:
+        return seen
+    if "Tasks" in row:
+        return _confirmed_array(seen, [wrapper.record(start.parent) for start in folder.glob("*/start")])
+    written = wrapper.record(folder)
     if written is None or written.ended_at is None or written.id != row["JobId"]:
         return seen
     told: dict[str, Any] = {"confirmed": True}
     if seen.phase is Phase.failed and seen.exit_code is not None:
         told |= {"exit_code": written.exit_code, "signal": written.signal}
     return seen.model_copy(update=told)
+
+
+def _confirmed_array(seen: Observation, tasks: Sequence[wrapper.WrapperRecord | None]) -> Observation:
+    """Every task has written its end. Without accounting the controller may have forgotten the one that failed, and
+    call the rest an array that succeeded."""
+    codes = [task.exit_code for task in tasks if task is not None and task.exit_code is not None]
+    if not tasks or len(codes) < len(tasks):
+        return seen
+    worst = max(codes)
+    if seen.phase is Phase.succeeded and worst:
+        why = f"a task that Slurm does not list any more ended with code {worst}"
+        return seen.model_copy(
+            update={"phase": Phase.failed, "exit_code": worst, "reason": why, "confirmed": True}
+        )
+    return seen.model_copy(update={"confirmed": True})
 
 
 def events(row: Row) -> list[NativeEvent]:

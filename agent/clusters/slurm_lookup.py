@@ -236,12 +236,18 @@ def belongs(row: Row, ref: Ref) -> bool:
 
     A job that was taken over by its id alone has no name of ours, and began before it was handed over.
     """
-    if ref.name not in (row["JobName"], ref.cluster_job_id):
+    if ref.name not in (row["JobName"], ref.cluster_job_id) and not (_is_nameless(row) and ref.submitted_at):
         return False
     at = moment(row["SubmitTime"])
     if ref.submitted_at is None or at is None or not OURS.search(ref.name):
         return True
     return at >= ref.submitted_at - CLOCKS_APART
+
+
+def _is_nameless(row: Row) -> bool:
+    """Accounting's record of a job whose end arrived before its start did: neither name nor partition is in it,
+    and the id with the time of the submit are all there is to know it by."""
+    return row["JobName"] == "allocation" and not row["Partition"]
 
 
 def folder_of(row: Row) -> Path | None:

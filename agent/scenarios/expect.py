@@ -6,12 +6,12 @@ Never: an exception that hides the other differences.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from agent.scenarios.invariants import stored_text
-from agent.scenarios.model import EntrySeen, MomentSeen, QuestionSeen, ReportSeen
+from agent.scenarios.seen import EntrySeen, MomentSeen, QuestionSeen, ReportSeen
 from agent.scenarios.world import World
 from states.job import Job, State
 from states.questions import Question, worded
@@ -57,7 +57,7 @@ class Watcher:
 
     def _look(self, moment: MomentSeen) -> Iterator[str]:
         job = first_run(self.world)
-        yield from _counts("call", moment.calls, self.world.cluster.count)
+        yield from _counts("call", moment.calls.items(), self.world.cluster.count)
         if job is None:
             if moment.state is not None:
                 yield f"the run should be {moment.state}, but there is none"
@@ -83,7 +83,7 @@ def unmet(world: World) -> Iterator[str]:
     expect, job = world.story.expect, first_run(world)
     if expect.runs is not None and len(world.seen) != expect.runs:
         yield f"there should be {expect.runs} runs, and are {len(world.seen)}: {', '.join(world.seen)}"
-    yield from _counts("call", expect.calls, world.cluster.count)
+    yield from _counts("call", expect.calls.items(), world.cluster.count)
     ours = sum(one.spec is not None for one in world.cluster.jobs)
     if expect.jobs is not None and ours != expect.jobs:
         yield f"there should be {expect.jobs} cluster jobs of ours, and are {ours}"
@@ -107,7 +107,7 @@ def _run(world: World, job: Job) -> Iterator[str]:
     if expect.attempts is not None and len(job.attempts) != expect.attempts:
         yield f"there should be {expect.attempts} attempts, and are {len(job.attempts)}"
     effects = [row["kind"] for row in world.store.effects_of(job.id)]
-    yield from _counts("effect", expect.effects, effects.count)
+    yield from _counts("effect", expect.effects.items(), effects.count)
     if expect.questions is not None:
         yield from _questions(world, job, expect.questions)
     yield from _reports(world, job)
@@ -126,7 +126,7 @@ def _run(world: World, job: Job) -> Iterator[str]:
         yield f"the nodes left out should be {list(expect.excluded)}, and are {list(nodes)}"
 
 
-def _path(rows: Sequence[Mapping[str, Any]]) -> list[State]:
+def _path(rows: Sequence[Any]) -> list[State]:
     path = [State(rows[0]["source"])] if rows else []
     for row in rows:
         if row["to"] != row["source"]:
@@ -134,8 +134,8 @@ def _path(rows: Sequence[Mapping[str, Any]]) -> list[State]:
     return path
 
 
-def _counts(what: str, bounds: Mapping[str, str], count: Any) -> Iterator[str]:
-    for name, bound in bounds.items():
+def _counts(what: str, bounds: Iterable[tuple[str, str]], count: Callable[[str], int]) -> Iterator[str]:
+    for name, bound in bounds:
         found = count(name)
         if not fits(found, bound):
             yield f"there should be {bound} of the {what} {name}, and were {found}"
@@ -198,10 +198,10 @@ def _reports(world: World, job: Job) -> Iterator[str]:
         if not faults:
             yield f"there should be a message {wanted.stage!r}; there were {_shown(stages)}"
         elif all(faults):
-            yield f"the message {wanted.stage!r} {'; '.join(min(faults, key=len))}"
+            yield f"the message {wanted.stage!r} {'; '.join(_nearest(faults))}"
 
 
-def _report(world: World, wanted: ReportSeen, message: Mapping[str, Any]) -> Iterator[str]:
+def _report(world: World, wanted: ReportSeen, message: Any) -> Iterator[str]:
     at, text = world.offset(message["at"]), message["text"]
     flat = " ".join(text.split())
     for part in wanted.contains:
@@ -246,10 +246,10 @@ def _library(world: World) -> Iterator[str]:
         if not faults:
             yield f"the library should hold an entry for {wanted.purpose!r}, and is empty"
         elif all(faults):
-            yield f"no library entry is {wanted.model_dump(exclude_defaults=True)}; nearest: {min(faults, key=len)}"
+            yield f"no library entry is {wanted.model_dump(exclude_defaults=True)}; nearest: {_nearest(faults)}"
 
 
-def _entry(wanted: EntrySeen, entry: Mapping[str, Any]) -> Iterator[str]:
+def _entry(wanted: EntrySeen, entry: Any) -> Iterator[str]:
     settings = entry["settings"]
     pairs: list[tuple[str, Any, Any]] = [
         ("purpose", wanted.purpose, entry["purpose"]),
@@ -297,3 +297,8 @@ def _unwanted(what: str, never: Iterable[str], seen: Iterable[str], job_id: str)
 
 def _shown(items: Iterable[object]) -> str:
     return ", ".join(map(str, items)) or "none"
+
+
+def _nearest(faults: Sequence[list[str]]) -> list[str]:
+    """The candidate with the fewest differences."""
+    return min(faults, key=lambda found: len(found))

@@ -49,6 +49,8 @@ class Invariants:
         """The last look: at every run, and at everything that is stored."""
         for job_id in self.world.seen:
             self._look(job_id)
+            for fault in self._calls(self.world.store.load(job_id)):
+                self._say(f"{job_id}: {fault}")
         if self.world.secret_values():
             for fault in self._leaks():
                 self._say(fault)
@@ -71,12 +73,13 @@ class Invariants:
         yield from self._questions(job)
         if changed:
             yield from self._journal(job)
-            yield from self._calls(job)
 
     def _say(self, fault: str) -> None:
         if fault not in self.broken:
             at = self.world.offset(self.world.clock.now())
-            self.broken.append(fault if any(fault in told for told in self.broken) else f"{fault} (at {at:g} s)")
+            self.broken.append(
+                fault if any(fault in told for told in self.broken) else f"{fault} (at {at:g} s)"
+            )
 
     # --- one by one --------------------------------------------------------------------------------------------
 
@@ -181,4 +184,3 @@ def stored_text(world: World) -> str:
             parts += [dict(row) for row in rows]
     parts += [dict(row) for row in store.boards()]
     return json.dumps(parts, default=str, ensure_ascii=False)
-

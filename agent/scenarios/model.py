@@ -8,51 +8,15 @@ Never: a default that makes a wrong story pass; behaviour (that is `world` and `
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from states.effects import EFFECTS
-from states.job import State
+from agent.scenarios.seen import Expect, Never
+from agent.scenarios.units import Op, Rule, Seconds, Texts
 from states.observation import Capacity, Phase, Waiting
-from states.questions import Status
 from states.reading import Frozen
-from states.rulebook import RULES
 from states.spec import Request
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
-
-
-def seconds(value: object) -> object:
-    """`1h30m`, `90s`, `5` -> seconds. Raises ValueError with an example."""
-    if not isinstance(value, str):
-        return value
-    parts = _SPAN.findall(value)
-    if not parts or "".join(number + unit for number, unit in parts) != value.strip():
-        raise ValueError(f"{value!r} is not a duration; write it as 30s, 5m, 2h, 1h30m or plain seconds")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
-
-
-def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-Seconds = Annotated[float, BeforeValidator(seconds)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Bound = Annotated[str, Field(pattern=r"^(==|<=|>=|<|>)? ?\d+$"), BeforeValidator(str)]
-"""How often: `1`, `<= 3`, `>= 2`."""
-Op = Literal["capacity", "submit", "find", "observe", "list", "logs", "events", "stop", "delete", "predict"]
-EffectKind = Literal[tuple(effect.model_fields["kind"].default for effect in EFFECTS)]  # type: ignore[valid-type]
-Rule = Annotated[str, BeforeValidator(lambda value: _rule(value))]
-
-
-def _rule(value: object) -> object:
-    if isinstance(value, str) and value not in RULES:
-        raise ValueError(f"there is no rule {value!r}; they run from A1 to I5")
-    return value
-
 
 # --- what the cluster does ---------------------------------------------------------------------------------
 
@@ -347,105 +311,6 @@ class LibraryStory(Frozen):
     proxy: str = ""
     worked: int = Field(default=1, ge=0)
     used: int = Field(default=0, ge=0)
-
-
-# --- what must be seen -------------------------------------------------------------------------------------
-
-
-class QuestionSeen(Frozen):
-    """A question as it must have been asked and closed. deadline: between asking and its latest answer."""
-
-    kind: str
-    status: Status | None = None
-    chosen: str | None = None
-    value: str | None = None
-    default: str | None = None
-    by: str | None = None
-    deadline: Seconds | None = None
-    asked_by: Seconds | None = None
-    asked_after: Seconds | None = None
-    closed_by: Seconds | None = None
-    says: Texts = ()
-    closed_why: str = ""
-
-
-class ReportSeen(Frozen):
-    """A message in the inbox that must be there (count: how many of its stage)."""
-
-    stage: str
-    contains: Texts = ()
-    lacks: Texts = ()
-    must_not_miss: bool | None = None
-    by: Seconds | None = None
-    after: Seconds | None = None
-    count: Bound | None = None
-
-
-class EntrySeen(Frozen):
-    """An entry that the library must hold at the end."""
-
-    purpose: str
-    image: str | None = None
-    environment: str | None = None
-    proxy: str | None = None
-    worked: int | None = None
-    used: int | None = None
-    stale: bool | None = None
-    notes: Texts = ()
-
-
-class MomentSeen(Frozen):
-    """What must be true at a moment. doing: what it is at, looking through `blocked`. open: kinds of open questions."""
-
-    t: Seconds
-    state: State | None = None
-    doing: State | None = None
-    open: tuple[str, ...] | None = None
-    calls: dict[Op, Bound] = {}
-
-
-class Expect(Frozen):
-    """What must be seen. Counts are exact unless they carry a sign."""
-
-    refused: str = ""
-    state: State | None = None
-    states: tuple[State, ...] | None = None
-    at: tuple[MomentSeen, ...] = ()
-    attempts: int | None = None
-    runs: int | None = None
-    jobs: int | None = None
-    """Cluster jobs that this Watchkeeper created."""
-    calls: dict[Op, Bound] = {}
-    effects: dict[EffectKind, Bound] = {}
-    questions: tuple[QuestionSeen, ...] | None = None
-    """All questions, in order."""
-    reports: tuple[ReportSeen, ...] = ()
-    stages: tuple[str, ...] | None = None
-    """Stages of all messages, in order."""
-    sent: tuple[dict[str, Any], ...] = ()
-    """Fields of the spec of each submit call, in order."""
-    library: tuple[EntrySeen, ...] = ()
-    entries: int | None = None
-    why: tuple[Rule, ...] = ()
-    """Rules that decisions of the journal name."""
-    outcome: Texts = ()
-    artifacts: tuple[str, ...] | None = None
-    excluded: tuple[str, ...] | None = None
-    """Nodes that the last submit leaves out."""
-
-
-class Never(Frozen):
-    """What must never be seen, at any time."""
-
-    states: tuple[State, ...] = ()
-    effects: tuple[EffectKind, ...] = ()
-    questions: tuple[str, ...] = ()
-    stages: tuple[str, ...] = ()
-    calls: tuple[Op, ...] = ()
-    texts: Texts = ()
-    """In any message to the person."""
-    stored: Texts = ()
-    """In anything that is stored."""
 
 
 class Story(Frozen):

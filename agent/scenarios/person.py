@@ -8,7 +8,7 @@ Never: a way into the store beside the service.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -150,7 +150,7 @@ class Person:
             case "get":
                 return service.observe(job)
         cluster, ref = service.resolve(job)
-        steps = {
+        steps: dict[str, Callable[[], Any]] = {
             "logs": lambda: cluster.logs(ref, lines=action.lines).text,
             "events": lambda: cluster.events(ref),
             "stop_job": lambda: cluster.stop(ref),

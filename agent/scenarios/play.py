@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import time as real_time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +26,7 @@ from agent.turn import turn
 from agent.wave import wave
 from states.events import parse_event
 
-INSTANTS_MAX = 50_000
+INSTANTS_MAX = 20_000
 ROUNDS_MAX = 400
 """Waves and turns at one instant; more means that something never comes to rest."""
 
@@ -71,6 +70,7 @@ class Play:
         self._effect_at: datetime | None = None
         self._stirred = True
         """Something may be due that the last look at the store did not know of."""
+        self._was_killed = False
         self._passed: dict[str, int] = {}
         self._again = sorted(self.story.faults.again, key=lambda again: again.at)
         self._twins = sorted(self.story.faults.twins, key=lambda twin: twin.at)
@@ -78,7 +78,7 @@ class Play:
     def run(self) -> Played:
         """From the delegation to the end, and then what was to be seen."""
         faults: list[str] = []
-        with self._quiet_log(), self._armed():
+        with self._heard() as swallowed, self._armed():
             try:
                 self._guarded(self.person.delegate)
                 until_s = self.story.until if self.story.until is not None else UNTIL_S_MAX
@@ -87,6 +87,7 @@ class Play:
                 self.invariants.close()
             except Stuck as stuck:
                 faults.append(str(stuck))
+        faults += swallowed
         faults += [*self.person.wrong, *self.person.left(), *self.invariants.broken]
         faults += [*self.watcher.unmet, *unmet(self.world)]
         seconds = self.world.offset(self.world.clock.now())
@@ -111,9 +112,9 @@ class Play:
         if self.instants > INSTANTS_MAX:
             raise Stuck(f"the story did not end within {INSTANTS_MAX} instants; give it an `until`")
         self._guarded(self._happenings)
-        self._guarded(self._work)
+        self._work_on()
         if self._guarded(lambda: self.person.act(late=True)):
-            self._guarded(self._work)
+            self._work_on()
         self.invariants.check()
         self.watcher.look()
 
@@ -125,6 +126,13 @@ class Play:
             self._add_twin()
         while self._again and self.world.at(self._again[0].at) <= self._now():
             self._take_again(self._again.pop(0))
+
+    def _work_on(self) -> None:
+        """Work, and work again for a process that was killed and is back at the same instant."""
+        self._was_killed = True
+        while self._was_killed and not self._is_down():
+            self._was_killed = False
+            self._guarded(self._work)
 
     def _work(self) -> None:
         """Waves and turns until nothing is due at this instant."""
@@ -151,7 +159,8 @@ class Play:
         """The next instant; None when nothing will ever happen."""
         now = self._now()
         times = [self.person.next_at(), self.watcher.next_at()]
-        times += [self.world.at(one.at) for one in (*self._again[:1], *self._twins[:1])]
+        times += [self.world.at(one.at) for one in self._again[:1]]
+        times += [self.world.at(one.at) for one in self._twins[:1]]
         if self._is_down():
             times.append(self._down_until)
         else:
@@ -160,7 +169,9 @@ class Play:
                 self._effect_at = self.world.store.next_effect_at()
             self._stirred = False
             if self._wake_at is not None and self._wake_at <= now:
-                raise Stuck(f"a timer stands in the past at {self._offset():g} s: it would fire again and again")
+                raise Stuck(
+                    f"a timer stands in the past at {self._offset():g} s: it would fire again and again"
+                )
             times += [self._wake_at, self._effect_at]
         return min((at for at in times if at is not None and at > now), default=None)
 
@@ -194,7 +205,7 @@ class Play:
     def _kill(self, fault: KillStory) -> None:
         self.world.store.dead = True
         self._down_until = self.world.at(self._offset() + fault.down)
-        self._stirred = True
+        self._stirred = self._was_killed = True
         raise Killed
 
     def _pause(self, fault: PauseStory) -> None:
@@ -246,17 +257,35 @@ class Play:
         return self.world.offset(self._now())
 
     @contextmanager
-    def _quiet_log(self) -> Iterator[None]:
-        """Refusals and outages of a story are no news for who runs a hundred stories."""
-        names = ("agent.wave", "agent.outbox")
-        before = [logging.getLogger(name).level for name in names]
-        for name in names:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+    def _heard(self) -> Iterator[list[str]]:
+        """Refusals and outages of a story are no news; an exception that the loop had to swallow is a fault."""
+        swallowed: list[str] = []
+        handler = _Swallowed(swallowed)
+        loggers = [logging.getLogger(name) for name in ("agent.wave", "agent.outbox", "agent.turn")]
+        before = [logger.propagate for logger in loggers]
+        for logger in loggers:
+            logger.addHandler(handler)
+            logger.propagate = False
         try:
-            yield
+            yield swallowed
         finally:
-            for name, level in zip(names, before, strict=True):
-                logging.getLogger(name).setLevel(level)
+            for logger, propagate in zip(loggers, before, strict=True):
+                logger.removeHandler(handler)
+                logger.propagate = propagate
+
+
+class _Swallowed(logging.Handler):
+    """Keeps what was logged with an exception, each kind once."""
+
+    def __init__(self, kept: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._kept = kept
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        said = f"an exception was swallowed: {type(error).__name__}: {error}"
+        if error is not None and said not in self._kept:
+            self._kept.append(said)
 
 
 class Stuck(Exception):

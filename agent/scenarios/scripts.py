@@ -82,7 +82,9 @@ def normaliser(kind: str) -> Any:
         raise UserFileError(f"there is no cluster {kind!r}; known: {', '.join(sorted(DRIVERS))}")
     found = getattr(import_module(DRIVERS[kind].partition(":")[0]), "normalise", None)
     if found is None:
-        raise UserFileError(f"`native:` is not available yet for {kind!r}: it has no `normalise`; use `phase:`")
+        raise UserFileError(
+            f"`native:` is not available yet for {kind!r}: it has no `normalise`; use `phase:`"
+        )
     return found
 
 
@@ -127,7 +129,9 @@ def _counted(part: LogPart) -> Iterator[str]:
     total = part.total or last
     for step in range(first, last + 1):
         loss = _on_curve(part, step, first, last)
-        yield _formatted(part.format, {"step": step, "total": total, "loss": loss, "percent": 100 * step // total})
+        yield _formatted(
+            part.format, {"step": step, "total": total, "loss": loss, "percent": 100 * step // total}
+        )
 
 
 def _on_curve(part: LogPart, step: int, first: int, last: int) -> float:
@@ -145,4 +149,6 @@ def _formatted(template: str, values: Mapping[str, Any]) -> str:
         return template.format_map(values)
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(values)
-        raise UserFileError(f"the log format {template!r} does not fit ({error}); it may use {known}") from None
+        raise UserFileError(
+            f"the log format {template!r} does not fit ({error}); it may use {known}"
+        ) from None

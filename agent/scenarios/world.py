@@ -119,6 +119,7 @@ class World:
         """Ids of the runs that took an event since they were last looked at."""
         self.cluster = self._cluster()
         self._cast: dict[str, int] = {}
+        self._scripts = self._all_scripts()
         self._prepare()
         self.boot()
 
@@ -180,9 +181,7 @@ class World:
     def _cluster(self) -> ScriptedCluster:
         told, faults = self.story.cluster, self.story.faults
         fields = set(Capabilities.model_fields) & set(type(told).model_fields)
-        capacity = [
-            (self.at(one.at), Capacity(**one.model_dump(exclude={"at"}))) for one in told.capacity
-        ]
+        capacity = [(self.at(one.at), Capacity(**one.model_dump(exclude={"at"}))) for one in told.capacity]
         return ScriptedCluster(
             told.name,
             clock=self.clock,
@@ -191,7 +190,13 @@ class World:
             capacity=capacity,
             faults={
                 one.n: SubmitFault(
-                    one.answer, one.created, one.visible_after, one.takes, one.reason, one.cause, one.retryable
+                    one.answer,
+                    one.created,
+                    one.visible_after,
+                    one.takes,
+                    one.reason,
+                    one.cause,
+                    one.retryable,
                 )
                 for one in faults.submit
             },
@@ -204,18 +209,21 @@ class World:
 
     def _casting(self, submission: Submission, created: int) -> JobScript:
         """Which of the story's jobs a submit creates: the run's own in order, or a smoke or build run's."""
-        story, request = self.story, self.story.request
-        command = submission.spec.command
+        request, command = self.story.request, submission.spec.command
+        role = "build"
         if request is not None and command == request.command:
-            role, stories = "own", (story.first(), *story.then)
+            role = "own"
         elif request is not None and request.smoke and command == request.smoke:
-            role, stories = "smoke", story.smoke
-        else:
-            role, stories = "build", story.build
+            role = "smoke"
         number = self._cast[role] = self._cast.get(role, 0) + 1
-        if not stories:
-            return self.script(JobStory())
-        return self.script(stories[min(number, len(stories)) - 1])
+        scripts = self._scripts[role]
+        return scripts[min(number, len(scripts)) - 1]
+
+    def _all_scripts(self) -> dict[str, list[JobScript]]:
+        """Every job of the story, made before it begins: what is wrong in one is a fault of the file."""
+        story = self.story
+        told = {"own": (story.first(), *story.then), "smoke": story.smoke, "build": story.build}
+        return {role: [self.script(one) for one in jobs or (JobStory(),)] for role, jobs in told.items()}
 
     def _prepare(self) -> None:
         for file in self.story.present:

@@ -25,11 +25,13 @@ MEND = (
 )
 _REMOTE = re.compile(r"(?:https?|ftp|s3|gs|oss|hf|r2|az|abfss?)://", re.IGNORECASE)
 _HERE = re.compile(r"https?://(?:localhost|127\.|0\.0\.0\.0|\[?::1|\$|169\.254|10\.\d)", re.IGNORECASE)
+_URL_VARIABLE = re.compile(r"\$\w{0,40}(?:URL|LINK)", re.IGNORECASE)
 _HOST_PATH = re.compile(r"(?:[\w.-]{1,64}@)?[\w.-]{2,64}:(?!//)\S")
 _CONFIG_KEY = re.compile(
     r"^[ \t-]{0,60}[\"']?(model|name|model_name|model_id|model_path|model_name_or_path|base_model|pretrained"
     r"|pretrained_model_name_or_path|dataset|dataset_name|dataset_id|repo_id|path|hf_model|tokenizer|datasets)[\"']?"
-    r"[ \t]{0,9}:[ \t]{0,9}[\"']?([A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})[\"']?[ \t]{0,9},?[ \t]{0,9}(?:#.{0,200})?$",
+    r"[ \t]{0,9}:[ \t]{0,9}[\"']?([A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})[\"']?"
+    r"[ \t]{0,9},?[ \t]{0,9}(?:#.{0,200})?$",
     re.MULTILINE | re.ASCII,
 )
 _TOOLS: dict[str, frozenset[str]] = {
@@ -96,14 +98,8 @@ def _by_tool(run: Run) -> Iterator[tuple[int, str]]:
     if name in ("wget", "curl"):
         if remote and _keeps(run, name, words):
             yield run.args[0].line, remote[0]
-        elif (
-            not remote
-            and _keeps(run, name, words)
-            and any("$" in w for w in words[1:])
-            and not _HERE.search(" ".join(words))
-        ):
-            if any(re.search(r"URL|LINK", w, re.IGNORECASE) for w in words[1:]):
-                yield run.args[0].line, "a URL"
+        elif not remote and _keeps(run, name, words) and any(_URL_VARIABLE.search(w) for w in words[1:]):
+            yield run.args[0].line, "a URL"
     elif name in _TOOLS:
         verbs = _TOOLS[name]
         plain = [word for word in words[1:] if not word.startswith("-")]

@@ -69,10 +69,19 @@ class Run(NamedTuple):
     python: bool = False
     module: bool = False
     code: bool = False
+    outer: bool = False
+    """What it starts is a shell text of its own: another unit, where that is known."""
+
+    @property
+    def outer_work(self) -> bool:
+        """Whether it starts a shell text that is more than a read-in."""
+        return self.outer and self.via[-1:] != () and self.via[-1].name not in ("source", "eval")
 
     @property
     def line(self) -> int:
-        """The line at which the command stands in the file."""
+        """The line at which the command stands in the file; in a manifest, its first word's."""
+        if self.unit.how == "manifest" and self.args:
+            return self.args[0].line
         return self.unit.at(self.command.line)
 
     @property

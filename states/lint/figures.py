@@ -23,6 +23,8 @@ from states.lint.words import Arg
 from states.lint.wrappers import WORKERS
 
 _RANGE = re.compile(r"(\d{1,5})(?::(\d{1,5}))?")
+_A_MACHINE = frozenset({"n_gpus_per_node", "gpus_per_node", "num_gpus_per_node"})
+_AT_MOST = frozenset({"devices", "num_gpus", "n_gpus", "n_gpu", "ngpus", "num_devices"})
 _KNOWN_BY_SLURM = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES", "NNODES", "NODE_COUNT", "PET_NNODES", "WORLD_NODES"),
     "gpus": ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
@@ -134,10 +136,9 @@ def _launcher(run: Run, have: Have) -> Iterator[tuple[Arg, str]]:
     cards = shown if shown is not None else have.gpu
     machines = _span(nodes, run, have.replicas, _KNOWN_BY_SLURM["nodes"])
     count = _span(processes, run, have.gpu, _KNOWN_BY_SLURM["gpus"])
-    if nodes is not None and machines is not None and have.replicas is not None:
-        if not machines[0] <= have.replicas <= machines[1] and not _tasks_cover(run, machines, count, have):
-            yield nodes, f"{nodes.text} machines for the launcher, {have.replicas} in the spec"
-            return
+    if nodes is not None and machines is not None and not _nodes_fit(run, machines, count, have):
+        yield nodes, f"{nodes.text} machines for the launcher, {have.replicas} in the spec"
+        return
     if processes is None or count is None or cards is None or count[0] == 0:
         return
     total = wrapper.name in ("accelerate", "horovodrun")
@@ -163,6 +164,13 @@ def _asked(wrapper: Wrapper) -> tuple[Arg | None, Arg | None]:
             return wrapper.option("np", "num_proc"), None
         case _:
             return wrapper.option("nproc_per_node", "nproc_per_gpu"), wrapper.option("nnodes", "n_nodes")
+
+
+def _nodes_fit(run: Run, machines: tuple[int, int], count: tuple[int, int] | None, have: Have) -> bool:
+    """Whether the launcher's machines are those of the spec (a range is met inside)."""
+    if have.replicas is None or machines[0] <= have.replicas <= machines[1]:
+        return True
+    return _tasks_cover(run, machines, count, have)
 
 
 def _tasks_cover(run: Run, machines: tuple[int, int], count: tuple[int, int] | None, have: Have) -> bool:
@@ -218,6 +226,11 @@ def _parallel(run: Run, have: Have) -> Iterator[tuple[Arg, str]]:
     if not have.gpu or have.replicas is None:
         return
     for option in options(run):
+        figure = _count(option.value)
+        if figure is not None and option.name in _A_MACHINE and figure != have.gpu:
+            yield option.flag, f"{figure} GPUs a machine, the spec has {have.gpu}"
+        elif figure is not None and option.name in _AT_MOST and run.python and figure > have.gpu:
+            yield option.flag, f"{figure} GPUs, the spec has {have.gpu}"
         if option.name in ("tensor_parallel_size", "tp_size", "tensor_parallel") and option.value is not None:
             size = _count(option.value)
             if size is not None and size > have.gpu * have.replicas:

@@ -57,7 +57,8 @@ _SAME = {
 _PIP = re.compile(r"pip[\d.]{0,5}")
 _INSTALLER = re.compile(r"(?:Mini|Ana)(?:conda|forge)\d?[\w.-]{0,60}\.sh|Mambaforge[\w.-]{0,60}\.sh")
 _IN_TEXT = re.compile(
-    r"(?:^|[\s;&|!/])(?:pip[\d.]{0,5}|conda|mamba|apt|apt-get|yum)[ \t]{1,9}(?:-\w[\w-]{0,20}[ \t]{1,9}){0,4}install\b"
+    r"(?:^|[\s;&|!/])(?:pip[\d.]{0,5}|conda|mamba|apt|apt-get|yum)[ \t]{1,9}"
+    r"(?:-\w[\w-]{0,20}[ \t]{1,9}){0,4}install\b"
 )
 _R = re.compile(r"install\.packages|install_github|BiocManager::install|Pkg\.add")
 _RUNTIME = re.compile(
@@ -164,25 +165,21 @@ def find_in_code(code: Code) -> Iterator[Finding]:
                     MEND,
                     code.file,
                 )
-        elif name == "ray.init" or name.endswith("RuntimeEnv"):
+        else:
             for keyword in call.node.keywords:
-                inner = keyword.value
-                keys = (
-                    [k.value for k in inner.keys if isinstance(k, ast.Constant)]
-                    if isinstance(inner, ast.Dict)
-                    else []
-                )
-                if {"pip", "conda", "uv"} & set(keys) or (
-                    name.endswith("RuntimeEnv") and keyword.arg in ("pip", "conda", "uv")
-                ):
-                    yield Finding(
-                        "package_install",
-                        level,
-                        code.at(inner),
-                        "the runtime environment installs packages",
-                        MEND,
-                        code.file,
-                    )
+                if keyword.arg != "runtime_env" and not name.endswith("RuntimeEnv"):
+                    continue
+                yield from _in_dict(keyword, code)
+
+
+def _in_dict(keyword: ast.keyword, code: Code) -> Iterator[Finding]:
+    """`runtime_env={"pip": [...]}`, `RuntimeEnv(pip=[...])`."""
+    why = "the runtime environment installs packages when the job starts"
+    if keyword.arg in ("pip", "conda", "uv"):
+        yield Finding("package_install", "refuse", code.at(keyword), why, MEND, code.file)
+    for key in keyword.value.keys if isinstance(keyword.value, ast.Dict) else ():
+        if isinstance(key, ast.Constant) and key.value in ("pip", "conda", "uv"):
+            yield Finding("package_install", "refuse", code.at(key), why, MEND, code.file)
 
 
 def _strings(node: ast.Call) -> Iterator[str]:

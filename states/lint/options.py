@@ -18,6 +18,7 @@ _OUTPUT = re.compile(
     r"|checkpoints?|runs?|exp|experiments?|work|tensorboard|tb|predictions?|workdir|artifacts?|dump|summaries"
     r"|summary|default_root)(?:_|$)"
 )
+_VAGUE = frozenset({"path", "name", "id", "dir", "name_or_path", "file", "repo"})
 _PLACE = re.compile(
     r"(?:^|_)(?:dirs?|directory|folder|path|paths|root|file|files|prefix|to|out|output|outdir|o)$"
 )
@@ -48,7 +49,9 @@ def options(run: Run) -> Iterator[Option]:
             else:
                 yield Option(key, None, arg)
         elif override and n:
-            key = re.split(r"[./]", override[1])[-1].replace("-", "_").lower()
+            parts = re.split(r"[./]", override[1].lower().replace("-", "_"))
+            # `model.path=x` says what the path is of; the last name alone would not.
+            key = "_".join(parts[-2:]) if parts[-1] in _VAGUE else parts[-1]
             yield Option(key, arg._replace(text=text[override.end() :]), arg)
 
 

@@ -71,7 +71,8 @@ class Scene(NamedTuple):
     """Everything around the text. gpu: GPUs of one replica; replicas: machines (None: not known for either).
 
     workspace: prefixes that outlive the job. tree: None when the job's files cannot be seen from here.
-    parse: the shell parser. staging: the job installs on purpose (a preparation run).
+    parse: the shell parser. staging: the job installs on purpose (a preparation run). env: what the job's
+    environment has. asked: collects paths that nothing settles, for `Report.wanted`.
     """
 
     parse: Parse
@@ -82,10 +83,17 @@ class Scene(NamedTuple):
     cluster: str = ""
     tree: Tree | None = None
     staging: bool = False
+    env: Mapping[str, str] = {}
+    asked: set[str] = set()
 
     def seen(self, path: str | None) -> Seen:
         """Whether a path of the job is there; without a tree nothing is known."""
-        return "unknown" if self.tree is None or path is None else self.tree.seen(path)
+        if self.tree is None or path is None:
+            return "unknown"
+        found = self.tree.seen(path)
+        if found == "unknown" and self.tree.place(path) is not None:
+            self.asked.add(path)
+        return found
 
     def keeps(self, path: str) -> bool:
         """Whether what is written there outlives the job: below a workspace prefix, or relative to the start."""

@@ -9,12 +9,11 @@ Never: judge; the concerns do.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 
-from states.lint.facts import PythonText, Run, Unit, Walked, Where
+from states.lint.facts import Unit, Where
+from states.lint.following import Follower
 from states.lint.launchers import Peeled, Wrapper, peel, program
-from states.lint.scene import Scene
 from states.lint.shell import (
     AndOr,
     Assignment,
@@ -26,36 +25,17 @@ from states.lint.shell import (
     Node,
     Not,
     Pipeline,
-    Redirect,
     Script,
-    Word,
 )
-from states.lint.words import Arg, Value, rendered, resolve
-from states.lint.wrappers import SUBMITTERS
+from states.lint.words import Arg, Value, resolve
 
 RUNS_MAX = 2_000
 DEPTH_MAX = 8
 CALLS_MAX = 4
 
 
-class Walker:
+class Walker(Follower):
     """Walks texts of one job. `walk_text` may be called for several (the containers of a manifest)."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.units: list[Unit] = []
-        self.pythons: list[PythonText] = []
-        self.written: dict[str, tuple[str, str, int]] = {}
-        self.wanted: dict[str, None] = {}
-        self.functions: dict[str, Script] = {}
-        self.calls: list[str] = []
-        self.runs = 0
-        self.cwd: str | None = "."
-        self.read: set[str] = set()
-
-    def walked(self) -> Walked:
-        """What was found so far."""
-        return Walked(tuple(self.units), tuple(self.pythons), dict(self.written), tuple(self.wanted))
 
     def walk_text(
         self,
@@ -124,9 +104,10 @@ class Walker:
         if node.name:
             args = [arg for word in node.values for arg in resolve(word, unit.env, unit.lines)]
             if args:
-                unit.env[node.name] = Value(
-                    node.values[:1], tuple(args[:1]), args[0].line, unit.lines, sure=len(args) == 1
-                )
+                sure, line = len(args) == 1, args[0].line
+                unit.env[node.name] = Value(node.values[:1], tuple(args[:1]), line, unit.lines, sure=sure)
+            else:
+                self.set_unknown(node.name, unit, node.line)
         inside = where._replace(loops=(*where.loops, node))
         if node.condition:
             self._script(node.condition, unit, inside._replace(condition=True))
@@ -152,7 +133,7 @@ class Walker:
             for given in node.assignments:
                 self._bind(given, unit, where, exported=bool(args) and node.keyword == "export")
             if args:
-                self._note_run(args, (), node, unit, where, {})
+                self.note_run(args, (), node, unit, where, {})
             return
         settings = {
             given.name: arg
@@ -203,9 +184,9 @@ class Walker:
                 self._inside(peeled, args, node, unit, where, settings, via)
                 return
             args = peeled.rest
-        self._builtin(args, node, unit, where)
-        self._note_run(args, via, node, unit, where, settings)
-        self._heredocs(node, unit, where, via, program(args))
+        self.builtin(args, node, unit, where)
+        self.note_run(args, via, node, unit, where, settings)
+        self.heredocs(node, unit, where, via, program(args))
 
     def _call(self, name: str, args: tuple[Arg, ...], unit: Unit, where: Where) -> None:
         if name in self.calls or len(self.calls) >= CALLS_MAX:
@@ -236,188 +217,24 @@ class Walker:
         """A script's text or file, or Python: what is inside is walked, and the command itself is a run too."""
         rest, name = peeled.rest, peeled.wrapper.name
         if peeled.inside == "python":
-            run = self._note_run(
+            run = self.note_run(
                 rest, via, node, unit, where, settings, python=True, module=peeled.module, code=peeled.code
             )
-            self._python(run)
-            self._heredocs(node, unit, where, via, "python")
+            self.python(run)
+            self.heredocs(node, unit, where, via, "python")
             return
-        self._note_run(args if peeled.inside == "nothing" else rest, via, node, unit, where, settings)
+        shown = rest if peeled.inside == "file" else args
+        self.note_run(shown, via, node, unit, where, settings, outer=peeled.inside != "nothing")
         if peeled.inside == "nothing":
-            self._heredocs(node, unit, where, via, name)
+            self.heredocs(node, unit, where, via, name)
         elif peeled.inside == "text" and rest:
-            self._inner_text(peeled, unit, where, settings, via)
+            self.inner_text(peeled, unit, where, settings, via)
         elif peeled.inside == "file" and rest:
-            self._inner_file(peeled, unit, where, settings, via)
-
-    def _inner_text(
-        self, peeled: Peeled, unit: Unit, where: Where, settings: Mapping[str, Arg], via: tuple[Wrapper, ...]
-    ) -> None:
-        several = peeled.wrapper.name in ("eval", "ssh")
-        texts: list[str] = []
-        lines: list[int] = []
-        for arg in peeled.rest if several else peeled.rest[:1]:
-            if arg.word is None or "\n" not in arg.word.raw + arg.text:
-                text, at = (
-                    (arg.text, [arg.line])
-                    if arg.word is None or arg.word.shown != arg.text
-                    else rendered(arg.word, unit.env, unit.lines)
-                )
-            else:
-                text, at = rendered(arg.word, unit.env, unit.lines)
-            texts.append(text)
-            lines += at if not lines else at[1:]
-        flags = frozenset(peeled.wrapper.options)
-        env = {**unit.env, **_as_values(settings, unit)}
-        how = "submitted" if peeled.wrapper.name in SUBMITTERS else "inline"
-        inner = where._replace(loops=(), conditional=False, condition=False, handler=False, piped=())
-        cwd = self.cwd
-        self.walk_text(
-            " ".join(texts), unit.file, tuple(lines), how=how, via=via, env=env, flags=flags, where=inner
-        )
-        self.cwd = cwd
-
-    def _inner_file(
-        self, peeled: Peeled, unit: Unit, where: Where, settings: Mapping[str, Arg], via: tuple[Wrapper, ...]
-    ) -> None:
-        """The script that is started, or read in by `source`, where its text is known."""
-        found = self.text_of(self._here(peeled.rest[0].text))
-        if found is None or found[0] in self.read:
-            return
-        name, text, offset = found
-        self.read.add(name)
-        lines = tuple(range(offset + 1, offset + text.count("\n") + 2))
-        how = "sourced" if peeled.wrapper.name == "source" else "file"
-        env = {**unit.env, **_as_values(settings, unit)}
-        cwd = self.cwd
-        inner = self.walk_text(
-            text, name, lines, how=how, via=via, env=env, flags=frozenset(peeled.wrapper.options), where=where
-        )
-        if how == "sourced" and inner is not None:
-            unit.env.update(inner.env)
-        else:
-            self.cwd = cwd
-
-    def _here(self, text: str) -> str | None:
-        if "$" in text or text.startswith("~"):
-            return None
-        if text.startswith("/") or self.cwd is None:
-            return text if text.startswith("/") else None
-        return posixpath.normpath(posixpath.join(self.cwd, text))
-
-    def text_of(self, path: str | None) -> tuple[str, str, int] | None:
-        """File name, text and line offset of a script: one that the job itself wrote, or one of the tree."""
-        if path is None:
-            return None
-        if path in self.written:
-            return self.written[path]
-        tree = self.scene.tree
-        if tree is None:
-            return None
-        text = tree.text(path)
-        if text is None:
-            if tree.place(path) is not None and tree.seen(path) != "absent":
-                self.wanted[path] = None
-            return None
-        return tree.place(path) or path, text, 0
-
-    def _python(self, run: Run) -> None:
-        """Python code of a run: inline, a file, or a module below the start folder."""
-        first = run.args[0]
-        if run.code:
-            self.pythons.append(PythonText(run.unit.file, first.text, first.line - 1, run))
-            return
-        path = self._here(first.text.replace(".", "/") + ".py" if run.module else first.text)
-        found = self.text_of(path)
-        if found is not None and found[0] not in self.read:
-            self.read.add(found[0])
-            self.pythons.append(PythonText(*found, run))
-
-    def _heredocs(self, node: Command, unit: Unit, where: Where, via: tuple[Wrapper, ...], name: str) -> None:
-        """Text that a command gets on its standard input: a script for a shell, a file that is written, code."""
-        for redirect in node.redirects:
-            if not redirect.operator.startswith("<<") or redirect.operator == "<<<" or not redirect.body:
-                continue
-            start = unit.at(redirect.body_line)
-            if name == "python":
-                self.pythons.append(PythonText(unit.file, redirect.body, start - 1, None))
-            elif name in ("bash", "sbatch", "qsub", "ssh", "sh"):
-                text, lines = _body(redirect, unit)
-                cwd = self.cwd
-                self.walk_text(text, unit.file, lines, how="heredoc", via=via, env=unit.env, where=where)
-                self.cwd = cwd
-            elif name in ("cat", "tee"):
-                self._written(node, unit, redirect, start)
-
-    def _written(self, node: Command, unit: Unit, redirect: Redirect, start: int) -> None:
-        targets: list[Word | None] = [r.target for r in node.redirects if r.operator in (">", ">>", ">|")]
-        targets += [word for word in node.words[1:] if node.name == "tee"]
-        for target in targets:
-            path = self._here(resolve(target, unit.env, unit.lines)[0].text) if target else None
-            if path is not None:
-                self.written[path] = (unit.file, redirect.body, start - 1)
-
-    def _builtin(self, args: tuple[Arg, ...], node: Command, unit: Unit, where: Where) -> None:
-        name = program(args)
-        if name in ("cd", "pushd"):
-            target = args[1].text if len(args) > 1 else "~"
-            if not where.subshell or where.background:
-                self.cwd = self._here(target)
-        elif name == "popd":
-            self.cwd = None
-        elif name == "alias":
-            for arg in args[1:]:
-                label, equals, value = arg.text.partition("=")
-                if equals and label:
-                    words = tuple(Arg(text, arg.line) for text in value.split())
-                    unit.env[f"alias {label}"] = Value((), words, arg.line, unit.lines)
-
-    def _note_run(
-        self,
-        args: tuple[Arg, ...],
-        via: tuple[Wrapper, ...],
-        node: Command,
-        unit: Unit,
-        where: Where,
-        settings: Mapping[str, Arg],
-        *,
-        python: bool = False,
-        module: bool = False,
-        code: bool = False,
-    ) -> Run:
-        self.runs += 1
-        run = Run(
-            args,
-            (*unit.via, *via),
-            settings,
-            where,
-            node,
-            unit,
-            dict(unit.env),
-            self.cwd,
-            python,
-            module,
-            code,
-        )
-        unit.runs.append(run)
-        return run
+            self.inner_file(peeled, unit, where, settings, via)
 
 
 def _head(node: Node) -> str:
     return node.name if isinstance(node, Command) else ""
-
-
-def _body(redirect: Redirect, unit: Unit) -> tuple[str, tuple[int, ...]]:
-    """The text of a here-document as the inner shell gets it; the outer one's variables stay by name."""
-    text = redirect.body.replace("\\$", "$") if redirect.expands else redirect.body
-    return text, tuple(unit.at(redirect.body_line + n) for n in range(text.count("\n") + 1))
-
-
-def _as_values(settings: Mapping[str, Arg], unit: Unit) -> dict[str, Value]:
-    return {
-        name: Value((arg.word,) if arg.word else (), (arg,), arg.line, unit.lines, exported=True)
-        for name, arg in settings.items()
-    }
 
 
 def _env_settings(args: tuple[Arg, ...]) -> dict[str, Arg]:

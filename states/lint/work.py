@@ -15,10 +15,16 @@ _TALK = frozenset(
     " du lscpu uname id groups sleep wait exit return set shopt ulimit umask trap export unset declare local"
     " readonly typeset alias cd pushd popd mkdir touch chmod chown ln module ml source . conda mamba micromamba"
     " deactivate shift read getopts scontrol squeue sacct scancel nc ping seq kill pkill break continue let test ["
-    " clear tput tree wc grep sed awk sort cut tr basename dirname realpath readlink".split()
+    " clear tput tree wc grep sed awk sort cut tr basename dirname realpath readlink tee less more logger"
+    " column diff uniq md5sum sha256sum stat file jq yq bc expr shuf pgrep pstree lsof nproc lsb_release dmesg".split()
 )
 _SETTING_UP = frozenset(
     "cp mv rm rsync tar unzip gunzip wget curl git scp ssh find xargs zip gzip pip uv".split()
+)
+_SETTING_UP_TOO = frozenset(
+    "apt apt-get yum dnf apk npm yarn pnpm poetry pdm spack huggingface-cli hf wandb aws gsutil gcloud rclone azcopy"
+    " s5cmd ray redis-cli nvidia-cuda-mps-control service systemctl mount umount fusermount modprobe sysctl kubectl docker"
+    " sshpass dos2unix patch make cmake ninja gdown modelscope kaggle easy_install gem cargo dpkg rpm brew".split()
 )
 _HELPERS = re.compile(
     r"nvidia-smi|tensorboard|gpustat|nvitop|htop|top|dstat|vmstat|iostat|sar|jupyter(?:-\w+)?|redis-server|mongod"
@@ -31,11 +37,13 @@ _SERVING = re.compile(
     r"openai|gateway|dashboard|heartbeat|sync|backend|redis|queue",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"^\s*(?:import|print|from)\b|torch\.(?:cuda|__version__)|assert ", re.MULTILINE)
+_SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch)$")
 
 
 def is_work(run: Run) -> bool:
     """Whether this run is what the job is for."""
+    if run.outer and not (run.outer_work and run.args and _SCRIPT.search(run.args[0].text)):
+        return False
     if run.where.condition and not run.python:
         return False
     if run.python:

@@ -39,18 +39,28 @@ _PAIR = re.compile(
 _DATE_PAIR = re.compile(r"[01]?\d/[0-3]?\d(?:/\d\d(?:\d\d)?)?[ T]\d\d:\d\d")
 _BYTE_WORDS = frozenset("B KB MB GB TB KiB MiB GiB TiB kB bytes".split())
 _TQDM = re.compile(
-    r"(?P<pct>\d{1,3})(?:\.\d{1,2})?%\s?\|(?P<bar>[^|%]{0,400})\|\s{0,4}"
+    r"(?P<pct>\d{1,3})(?:\.\d{1,2})?%\s?(?:\|(?P<bar>[^|%]{0,400})|Completed )\|\s{0,4}"
     rf"(?P<n>{N})(?P<nu>[kKMGTP]i?)?(?:it|B)?/(?P<N>{N})(?P<Nu>[kKMGTP]i?)?[A-Za-z]{{0,12}}"
 )
 _TQDM_OPEN = re.compile(
     rf"(?<![\w/.])(?P<n>{N})(?P<nu>[kKMGTP]i?)?(?:it|B| [a-z]{{1,20}}) ?\[\d{{1,6}}:\d\d(?::\d\d)?, "
 )
+_RUNNING = re.compile(r"\((?P<n>\d{1,9}) \+ \d{1,9}\) / (?P<N>\d{1,9})(?!\d)")
+"""`(87 + 40) / 200`: done, at work, all."""
+
+_STATES = re.compile(r"\s?\([^()]{0,80}\b(?:PENDING|RUNNING|ERROR|TERMINATED)\b")
+"""`4/4 (1 PENDING, 3 RUNNING)`: how many there are, not how many are done."""
+
+_SHARE = re.compile(r"\[\s{0,3}\d{1,3}(?:\.\d{1,2})?\s?%\s?\]\s{0,4}$")
+"""A percentage in brackets right before a pair, which repeats it."""
+
 _WGET_DOTS = re.compile(r"\s{0,12}(?P<n>\d{1,12})K (?:[. ,]{11,70})")
 _WGET_LENGTH = re.compile(r"Length: (?P<n>\d{1,15})\b")
 _CURL = re.compile(
     r"\s{0,3}(?P<pct>\d{1,3})(?:\s{1,8}[\d.]{1,7}[kKMGTP]?){7}(?:\s{1,8}[\d:dh-]{1,9}){3}(?:\s|$)"
 )
 _RECEIVED = re.compile(rf"(?P<n>{N}) bytes[^\d]{{1,24}}(?:expected|of|total) (?P<N>{N})", re.IGNORECASE)
+_CHANGING = re.compile(r"[\w.\-]{0,80}\.[A-Za-z]\w{0,20}|\d+")
 _LABEL_ENDS = " \t:=[(#|-_*\"'<>.,，：)"
 _LABEL_WORDS_MAX = 4
 _MODE = re.compile(r"\([A-Za-z]{1,12}\)?$")
@@ -61,6 +71,7 @@ class Reading(NamedTuple):
     """One number that may count work, on one line.
 
     name: tells series apart. unit: the word beside it, in the singular and lower case ("" if none).
+    fractional: it is written with a point (`epoch: 2.0`), so it is coarser than what it stands beside.
     """
 
     name: str
@@ -69,6 +80,7 @@ class Reading(NamedTuple):
     total: float | None = None
     unit: str = ""
     context: Context = ""
+    fractional: bool = False
 
 
 class Placed(NamedTuple):
@@ -86,6 +98,10 @@ def bars(text: str) -> Iterator[Placed]:
             yield Placed(match.start(), match.end(), _bar(text, match, scaled(match["N"], match["Nu"])))
     if "[" in text and (opened := _TQDM_OPEN.search(text)):
         yield Placed(opened.start(), opened.end(), _bar(text, opened, None))
+    if " + " in text and (stage := _RUNNING.search(text)):
+        named = label(text[max(0, stage.start() - 100) : stage.start()].rstrip(" =>"))
+        reading = Reading(_generic(named) or "tasks", "pair", number(stage["n"]), number(stage["N"]), "task")
+        yield Placed(stage.start(), stage.end(), reading)
     if (meter := _meter(text)) is not None:
         yield Placed(0, len(text), meter)
 
@@ -138,7 +154,9 @@ def _pair(text: str, match: re.Match[str]) -> Reading | None:
     before = text[max(0, match.start() - 60) : match.start()]
     if total <= 0 or value > total * 1.2 + 1 or _DATE_PAIR.match(text, match.start()):
         return None
-    named, tail = label(before), match["tail"].strip()
+    named, tail = label(_SHARE.sub("", before)), match["tail"].strip()
+    if _STATES.match(text, match.end("Nu")):
+        return None
     if denied(before[-32:] + match["tail"]) or measured(named):
         return None
     suffix = match["Nu"].strip()
@@ -184,5 +202,5 @@ def _unit_name(named: str) -> str:
 
 
 def _generic(named: str) -> str:
-    """A label that stays the same while its numbers change."""
-    return re.sub(r"\d+", "#", named)[:60].strip()
+    """A label that stays the same while its numbers change; a file's name is its own."""
+    return _CHANGING.sub(lambda found: "#" if found[0].isdigit() else found[0], named)[:60].strip()

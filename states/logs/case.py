@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from states.logs.phrases_of_progress import OPENING
 from states.policy import Policy
 from states.reading import (
     Counter,
@@ -23,20 +24,6 @@ from states.reading import (
     VerdictName,
 )
 
-STARTING = frozenset(
-    {
-        "initializing",
-        "loading model",
-        "loading data",
-        "resuming",
-        "compiling",
-        "tokenizing",
-        "waiting for peers",
-        "warming up",
-    }
-)
-"""Phases, as `progress` names them, that come before the first step."""
-
 PART_OVER_LINES = 5
 """A counter without a unit that stands this far behind belonged to a part that is over."""
 
@@ -46,7 +33,7 @@ Want = Literal["more_tail", "head", "events", "model"]
 
 _PREPARATION = re.compile(
     r"\b(?:map|load\w*|shards?|tokeniz\w*|filter\w*|build\w*|compil\w*|captur\w*|warm-?up\w*|cach\w*"
-    r"|preload\w*|prepar\w*|preprocess\w*|pack\w*|import\w*|convert\w*|generating|left:\w+|init\w*|sanity)\b",
+    r"|preload\w*|prepar\w*|preprocess\w*|pack\w*|import\w*|convert\w*|generating (?:\w+ )?split|left:\w+|init\w*|sanity)\b",
     re.IGNORECASE,
 )
 
@@ -100,10 +87,12 @@ class Case(NamedTuple):
 
     @property
     def started_anew(self) -> bool:
-        """Long after the last milestone the log speaks of starting up: a new start wrote to the same file."""
+        """Long after the last milestone the log speaks of starting up, or in several ways soon after it: a new start
+        wrote to the same file.
+        """
         progress = self.progress
-        fresh_start = progress.phase in STARTING and progress.phase_line > self.milestone_line > 0
-        return fresh_start and self.lines_since(self.milestone_line) > NEW_START_LINES
+        fresh_start = progress.phase in OPENING and progress.phase_line > self.milestone_line > 0
+        return progress.anew or (fresh_start and self.lines_since(self.milestone_line) > NEW_START_LINES)
 
     def lines_since(self, line: int) -> int:
         """Lines of the piece behind a line; 0 for one that is not in it."""

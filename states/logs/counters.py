@@ -42,6 +42,20 @@ _KEYED = re.compile(
     r"[\"']?\[?(?:(?:np|torch|jnp)\.\w{1,9}\(|[Tt]ensor\(|Array\()?"
     rf"(?P<value>{_FLOAT}|{_ODD_FLOAT})"
 )
+_LOSS_AT = re.compile(
+    rf"(?P<key>\b\w{{0,24}}[Ll]oss) (?:at|after|for|in|of) (?P<of>[A-Za-z]{{2,12}})\s{{0,4}}#?\s{{0,4}}{N}\s{{0,4}}"
+    rf"[:=]\s{{0,4}}(?P<value>{_FLOAT}|{_ODD_FLOAT})"
+)
+"""`loss at step 4000 : 52.9`: the step stands between the loss and its value."""
+
+_GLUED = re.compile(
+    rf"(?<![\w.,/\-])(?:(?P<n>{N})(?P<sep>[/-]))?(?P<N>{N})(?P<unit>epochs?|batch(?:es)?|iters?|steps?)\b"
+)
+"""`3/60epoch`, `1-312batch`: a count, or a range done so far, glued to its unit."""
+
+_GAUGE = re.compile(r"\|.{0,160}(?:MiB ?/|[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])")
+"""A row of a table about cards (nvidia-smi, npu-smi): memory and load, no work."""
+
 _AHEAD = re.compile(r"(?:[A-Za-z_\u4e00-\u9fff]{1,24} ){1,2}$")
 _MEASURE = re.compile(r"\s?(?:ms|s|sec|secs|seconds|min|minutes|h|hours|[kKMG]i?B|it/s|%|x)(?![A-Za-z])|-\d")
 _ORDINAL = re.compile(
@@ -57,6 +71,8 @@ _GOAL_AHEAD = re.compile(r"\b(?:for|max|total|of|run|running)\b|训练|共", re.
 _BARE = re.compile(r"(?:^|\] )\s{0,12}[\[(]?(?P<n>\d{1,12})[\])]?(?:\s|[:,|;])")
 _NEAR_CHARS = 40
 _SCANNED_CHARS = 4_000
+_SIMULATED = re.compile(rf"Time = (?P<t>{_FLOAT})s?\s{{0,4}}$")
+"""Simulated time, alone on its line: what a solver without a step number counts in."""
 
 
 class Keyed(NamedTuple):
@@ -85,23 +101,29 @@ def keyed(text: str) -> list[Keyed]:
         found.append(Keyed(match["key"], before, value, match.start(), match.end(), sep))
         if len(found) >= NUMBERS_PER_LINE_MAX:
             break
+    if "oss " in text and (late := _LOSS_AT.search(text, 0, _SCANNED_CHARS)):
+        ahead = text[max(0, late.start() - _NEAR_CHARS) : late.start()]
+        found.append(Keyed(late["key"], ahead, number(late["value"]), late.start("value"), late.end(), ":"))
     return found
 
 
 def readings(text: str, pieces: Sequence[Keyed]) -> list[Reading]:
     """Every number on the line that may count work. `pieces` is what `keyed` found on the same line."""
-    if not any(map(str.isdigit, text)):
+    if not any(map(str.isdigit, text)) or (text[:1] == "|" and _GAUGE.match(text)):
         return []
-    placed: list[Placed] = [*bars(text), *_ordinals(text)]
+    placed: list[Placed] = [*bars(text), *_ordinals(text), *_glued(text)]
     placed.extend([pair for pair in pairs(text) if not _covered(pair.start, placed)])
     found = [one.reading for one in placed]
     found.extend(_units(text, pieces, placed))
     found.extend(_percent(text, found))
     found.extend(_countdowns(text))
+    if text.startswith("Time = ") and (simulated := _SIMULATED.match(text)):
+        found.append(Reading("time", "word", number(simulated["t"]), None, "time"))
     if all(reading.kind == "word" for reading in found):
         found.extend(_counts(text))
         if (match := _BARE.search(text, 0, 160)) is not None:
-            found.append(Reading("bare", "bare", float(match["n"])))
+            told = bool(pieces) and match[0].lstrip(" ]").startswith("[")
+            found.append(Reading("bracket" if told else "bare", "bare", float(match["n"])))
     return found
 
 
@@ -112,6 +134,19 @@ def _ordinals(text: str) -> Iterator[Placed]:
         near = context(text[max(0, match.start() - _NEAR_CHARS) : match.start()])
         reading = Reading(unit, "unit", number(match["n"]), number(total) if total else None, unit, near)
         yield Placed(match.start(), match.end(), reading)
+
+
+def _glued(text: str) -> Iterator[Placed]:
+    """`3/60epoch` is 3 of 60; of the range `1-312batch` the end counts. None beside `every`, `per`."""
+    for match in _GLUED.finditer(text, 0, _SCANNED_CHARS):
+        ahead = text[max(0, match.start() - 16) : match.start()].lower().split()[-1:]
+        if SETTING_AHEAD.intersection(ahead):
+            continue
+        value, total = number(match["N"]), None
+        if match["sep"] == "/":
+            value, total = number(match["n"]), value
+        unit = unit_of(match["unit"])
+        yield Placed(match.start(), match.end(), Reading(unit, "unit", value, total, unit))
 
 
 def _units(text: str, pieces: Sequence[Keyed], placed: Sequence[Placed]) -> Iterator[Reading]:
@@ -147,11 +182,11 @@ def _unit_reading(text: str, piece: Keyed, live: bool) -> Reading | None:
         return Reading("_".join([*ahead[-1:], *tokens]), "word", piece.value, None, "", context(near))
     if unit in UNITS_OF_WORK and restored(text[max(0, piece.start - 28) : piece.start]):
         return None
-    return _judged(tokens, base, ahead, unit, piece, live)
+    return _judged(text, tokens, base, ahead, unit, piece, live)
 
 
 def _judged(
-    tokens: list[str], base: int, ahead: list[str], unit: str, piece: Keyed, live: bool
+    text: str, tokens: list[str], base: int, ahead: list[str], unit: str, piece: Keyed, live: bool
 ) -> Reading | None:
     """A unit word with its qualifiers: a counter, a goal, or a setting (None)."""
     assigned = piece.sep in ":=.|" and bool(ahead)
@@ -164,7 +199,8 @@ def _judged(
     name = "_".join([*(ahead if assigned and goal else ()), *tokens])
     near = context(" ".join([*ahead, piece.key, *piece.before.split()[-1:]]))
     kind: Kind = "word" if unit not in UNITS_OF_WORK else "quota" if goal else "unit"
-    return Reading(name, kind, piece.value, None, unit, near)
+    written = text[piece.start + len(piece.key) : piece.end].lstrip(" .:=[('\"")
+    return Reading(name, kind, piece.value, None, unit, near, "." in written)
 
 
 def _percent(text: str, found: Sequence[Reading]) -> Iterator[Reading]:

@@ -98,10 +98,10 @@ class Event(NamedTuple):
 
 
 def quote(line: Line, start: int = 0) -> Quote:
-    """The line as evidence, bounded: of a long line the piece around `start`, where the telling words stand."""
-    text = line.text
+    """The line as it was, bounded: of a long line the piece around `start`, where the telling words stand."""
+    text = line.prefix + line.text
     if len(text) > QUOTE_CHARS_MAX:
-        text = text[max(0, start - QUOTE_CHARS_MAX // 3) :]
+        text = text[max(0, len(line.prefix) + start - QUOTE_CHARS_MAX // 3) :]
     return Quote(line=line.number, text=text.strip()[:QUOTE_CHARS_MAX])
 
 

@@ -69,7 +69,8 @@ class LossBook:
 def loss_name(piece: Keyed) -> str:
     """A stable name for a key that holds a loss, with the words before it; "" if it holds none."""
     tokens = words(piece.key)
-    ahead = words(piece.before[-20:])[-2:] if piece.before.endswith((" ", "_")) else []
+    near = words(piece.before[-20:])[-2:] if piece.before.endswith((" ", "_")) else []
+    ahead = [word for word in near if not word.isdigit()]
     if not tokens or set(tokens) & _SETTING_WORDS:
         return ""
     if _has_loss(tokens):

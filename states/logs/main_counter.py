@@ -24,6 +24,9 @@ _KIND_SCORES = {
 }
 _INNER = 30.0
 _CONTEXTS = {"eval": 35.0, "load": 30.0, "": 0.0}
+_BRACKET = 33.0
+"""A number in brackets with figures behind it is more than a bare one."""
+
 _STALE_LINES = 20
 _ALIKE_MIN = 10
 NamesAt = Mapping[int, Sequence[str]]
@@ -41,10 +44,13 @@ def choose(real: Sequence[Series], at: NamesAt, goals: Mapping[str, float]) -> S
     trained = [one for one in epochs if one.context != "eval"]
     outer = max(trained, key=lambda one: (one.rises, one.last_index), default=None)
     newest = max(one.moved_index for one in real)
-    return max(real, key=lambda one: (_score(one, outer, at, goals, newest), one.rises, one.last_index))
+    risen = max((one.moved_index for one in real if one.rises >= 2 and one.context != "load"), default=-1)
+    return max(real, key=lambda one: (_score(one, outer, at, goals, newest, risen), one.rises, one.last_index))
 
 
-def _score(one: Series, epoch: Series | None, at: NamesAt, goals: Mapping[str, float], newest: int) -> float:
+def _score(
+    one: Series, epoch: Series | None, at: NamesAt, goals: Mapping[str, float], newest: int, risen: int
+) -> float:
     score = _base(one, goals) - _CONTEXTS[one.context] + min(one.rises, 10) * 0.3
     score += (3.0 if one.total else 0.0) + (6.0 if "global" in one.name else 0.0)
     if epoch is not None and one is not epoch:
@@ -52,10 +58,12 @@ def _score(one: Series, epoch: Series | None, at: NamesAt, goals: Mapping[str, f
             score -= _INNER
         if one.rises == 0:
             score -= 40.0 if epoch.rises >= 3 else 20.0 if epoch.seen > one.seen else 0.0
-    if one.unit == "epoch" and any(not value.is_integer() for value, _ in one.moves):
+    if one.unit == "epoch" and one.fractional:
         score -= 30.0  # a fraction of an epoch is printed beside the steps, and is coarser than they are
     if not one.total and one.last_index < newest - max(_STALE_LINES, 4 * one.spacing()):
         score -= 25.0
+    if one.seen == 1 and one.total is None and risen > one.last_index:
+        score -= 90.0  # a setting or a point of start, while another number has been counting since
     if one.seen >= 4 and one.rises == 0 and one.segments == 0:
         score -= 45.0
     if one.total and one.value >= one.total and one.moved_index < newest - 2:
@@ -67,7 +75,7 @@ def _base(one: Series, goals: Mapping[str, float]) -> float:
     """What the thing counted is worth before anything speaks against it."""
     if one.kind in ("unit", "quota") or (one.kind == "bar" and one.unit in _UNIT_SCORES):
         return _UNIT_SCORES.get(one.unit, 40.0) - (6.0 if one.kind == "quota" else 0.0)
-    score = _KIND_SCORES[one.kind]
+    score = _KIND_SCORES[one.kind] + (_BRACKET if one.name == "bracket" else 0.0)
     if one.kind in ("pair", "word") and one.unit:
         return score + 16.0
     if one.unit == "KiB":
@@ -86,7 +94,7 @@ def _bar_bonus(one: Series, goals: Mapping[str, float]) -> float:
 
 def _is_inner(one: Series, epoch: Series, at: NamesAt) -> bool:
     """Whether a counter runs within an epoch: it falls when the epoch moves, or stands unnamed beside it."""
-    if one.unit == "epoch" or one.kind in ("percent", "bytes"):
+    if one.unit == "epoch" or one.kind in ("percent", "bytes") or epoch.fractional:
         return False
     if one.falls_at and epoch.rises and one.segments >= 0.5 * epoch.rises:
         return True

@@ -29,6 +29,7 @@ _FINISHED = re.compile(
     r"|total (?:training|train|execution|run|wall)[ _-]?time\b"
     r"|completed successfully|finished successfully|successfully completed|\brun_stop\b.{0,80}\bsuccess"
     r"|final (?:result|test|validation|accuracy|metrics|model saved)|saved? (?:the )?final model"
+    r"|^\W{0,4}final[ _]\w{0,40}[ :=].{0,40}(?:loss|acc|score|ppl|bpb|perplexity)"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code)?|ret(?:urn)?_?code)[ :=]{1,3}0\b"
     r"|\d{1,6} passed(?:, \d{1,6} \w{1,12}){0,4} in [\d.]{1,10}s|JOB DONE|Normal termination|\bfinished!{1,5}"
     r"|^\W{0,4}(?:all )?(?:done|finished|complete|completed)\W{0,4}$|download (?:completed?|finished)"
@@ -38,10 +39,15 @@ _FINISHED = re.compile(
 _PART = re.compile(
     r"(?:epoch|step|iter\w*|stage|task|batch|shard|fold|layer|chunk|worker|rank|phase|round|turn) ?[#:]? ?"
     r"\d[\d./]{0,12}[^.]{0,24}(?:done|finished|completed?)"
+    r"|(?:finished|completed?|done) (?:the )?(?:job|run|process|experiment|trial|search|simulation)s? ?[#:]? ?\d"
     r"|(?:not|never|when|until|once|after|before|if|will be|unless|to be|isn't|wasn't) (?:\w{1,20} ){0,3}"
     r"(?:training|finished|completed?|done)"
     r"|(?:did|has|have|was|is) not|loading|epoch (?:time|done)|warm-?up|compil|init|sanity|未完成|尚未",
     re.IGNORECASE,
+)
+_CLOSES = re.compile(
+    r"(?:^|[\]:>|-] ?)\W{0,4}(?:the )?(?:total |overall |complete )?(?:execution|elapsed|running|run|wall|wall[- ]clock|training|train|cpu)"
+    r"[ _-]?time(?: elapsed| taken)?\s{0,4}(?:[:=]|was|is)?\s{0,4}\d"
 )
 _GAP = r"(?:\w{1,20} ){0,4}"
 _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -104,9 +110,26 @@ _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|listening on",
         ),
         ("uploading", r"(?<![\w-])uploading\b|正在上传"),
-        ("cleaning up", r"(?<![\w-])(?:shutting down|cleaning up|destroy_process_group|tearing down)"),
+        (
+            "cleaning up",
+            r"(?<![\w-])(?:shutting down|cleaning up|destroy_process_group|tearing down)|wandb: synced \d",
+        ),
     )
 )
+OPENING = frozenset(
+    {
+        "initializing",
+        "loading model",
+        "loading data",
+        "resuming",
+        "compiling",
+        "tokenizing",
+        "waiting for peers",
+        "warming up",
+    }
+)
+"""Phases that come before the first step."""
+
 _PHASE_HINTS = {
     "saving checkpoint": ("sav", "writ", "wrote", "checkpoint", "保存"),
     "resuming": ("resum", "restor", "恢复", "断点"),
@@ -123,7 +146,7 @@ _PHASE_HINTS = {
     "warming up": ("warm", "预热"),
     "serving": ("startup", "running", "server", "listening"),
     "uploading": ("upload", "上传"),
-    "cleaning up": ("shut", "clean", "destroy", "tear"),
+    "cleaning up": ("shut", "clean", "destroy", "tear", "synced"),
 }
 """Pieces one of which must stand in a line before its pattern is worth trying; lower case."""
 
@@ -145,6 +168,12 @@ _THROUGHPUT = re.compile(
 _SERVED = re.compile(r"\"? (?:HTTP/\d(?:\.\d)?\"?:? )\"?2\d\d\b|\b200 OK\b")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,:]\d+)*")
 _SPINNER = re.compile(r"[-\\|/\u2800-\u28ff◐◓◑◒]+")
+
+
+def closes(text: str) -> bool:
+    """Whether the line tells how long all took, as many programs do once, at their end."""
+    near = text[:SENTENCE_CHARS].lower()
+    return "time" in near and _CLOSES.search(near) is not None
 
 
 def finished(text: str) -> bool:

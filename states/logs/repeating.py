@@ -17,6 +17,9 @@ from states.reading import Verdict
 LOOP_REPEATS = 5
 """The same trouble this often without a milestone is called a loop (asked about; stopping needs more)."""
 
+FROM_ZERO = 3
+"""A download that began again from nothing this often gets nowhere."""
+
 METER_REPEATS = 10
 """A meter of bytes printed this often with the same figures stands still."""
 
@@ -74,6 +77,9 @@ def loops(case: Case) -> Verdict | None:
     text = quote.text if quote else ""
     if repeats >= METER_REPEATS and _BYTES.search(text) and not _TROUBLE.search(text) and case.lasts:
         return _stands_still(case, repeats)
+    if progress.from_zero >= FROM_ZERO and case.lasts:
+        summary = f"A download began again from nothing {progress.from_zero} times; {place(case)}."
+        return case.say("looping", summary, "E5", "E11", topic="download")
     network = case.cause.startswith(_NETWORK)
     trouble = _TROUBLE.search(text) is not None or case.cause != "none"
     if repeats < LOOP_REPEATS or not trouble or not case.lasts:

@@ -19,6 +19,9 @@ from states.logs.units import Context
 from states.reading import Counter
 
 VALUES_MAX = 512
+ANEW_SHARE, BROKEN_SHARE = 0.01, 0.95
+"""A fall to below the one from below the other, as shares of the total, is a start from the beginning."""
+
 RISES_MIN = 3
 """Distinct values before an unnamed rising number is believed to count something."""
 
@@ -45,6 +48,9 @@ class Series:
     falls_at: list[int] = field(default_factory=list)
     moves: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=VALUES_MAX))
     by_rank: dict[str, float] = field(default_factory=dict)
+    fractional: bool = False
+    anew_at: list[int] = field(default_factory=list)
+    """Where it fell back to its very start before it had reached its total."""
 
     def add(self, reading: Reading, index: int, line: int, rank: str) -> bool:
         """Takes one more reading; True if the counter moved by it."""
@@ -52,6 +58,7 @@ class Series:
         before = self.by_rank.get(rank)
         self.total = reading.total if reading.total is not None else self.total
         self.context = reading.context
+        self.fractional = self.fractional or reading.fractional
         self.seen += 1
         self.last_index, self.last_line = index, line
         if self.seen == 1:
@@ -59,6 +66,8 @@ class Series:
             return self._move(value, index, line, rank)
         if before is not None and is_fall(before, value):
             self.segments += 1
+            if self.total and value <= ANEW_SHARE * self.total and before < BROKEN_SHARE * self.total:
+                self.anew_at.append(index)
             self.falls_at.append(index)
             del self.falls_at[:-VALUES_MAX]
             self.by_rank.clear()
@@ -119,8 +128,11 @@ def is_real(series: Series) -> bool:
 
 
 def is_regular(series: Series) -> bool:
-    """Whether a number rises by the same amount most of the time, as counters do and process ids do not."""
-    if series.rises < RISES_MIN:
+    """Whether a number rises by the same amount most of the time, as counters do and process ids do not.
+
+    One in brackets with figures behind it (`[200] loss=2.1`) is believed a little sooner.
+    """
+    if series.rises < RISES_MIN - (series.name == "bracket"):
         return False
     values = [value for value, _ in series.moves]
     gains = [after - before for before, after in pairwise(values) if after > before]

@@ -29,6 +29,8 @@ class Table:
     columns: dict[int, str] = field(default_factory=dict)
     cells: int = 0
     split: int = 0
+    ruled: bool = False
+    """It stands between vertical lines, so that cells of words do not blur which is which."""
 
     def readings(self, text: str) -> list[Reading]:
         """The counters of a row; a heading gives none and is remembered."""
@@ -46,12 +48,15 @@ class Table:
             columns = {column: name for column, name in names.items() if name}
             if len(cells) >= 2 and columns:
                 self.columns, self.cells, self.split = columns, len(cells), split
+                self.ruled = text.lstrip()[:1] == "|"
                 return
 
     def _row(self, text: str) -> list[Reading]:
         for pattern in dict.fromkeys((_SPLITS[self.split], _SPLITS[2])):
             cells = _cells(text, pattern)
-            whole = len(cells) == self.cells and all(_CELL.fullmatch(cell) for cell in cells)
+            whole = len(cells) == self.cells and (
+                all(_CELL.fullmatch(cell) for cell in cells) or (self.ruled and text.lstrip()[:1] == "|")
+            )
             of_total = 0 in self.columns and len(cells) >= self.cells and "/" in cells[0]
             if whole or of_total:
                 return [*self._counts(cells if whole else cells[:1])]

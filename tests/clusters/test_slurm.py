@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from agent.clock import SystemClock
-from agent.clusters.base import ClusterError, Ref, Refused, Unclear, Unreachable
+from agent.clusters.base import Ref, Refused, Unclear, Unreachable
 from agent.clusters.slurm import SlurmCluster
 from states.observation import Observation, Phase, Waiting
-from tests.clusters.contract import (
+from tests.clusters.bench import (
     HOSTILE,
     OVER,
     OWNER,
-    ClusterContract,
     Eventually,
     ends,
     look,
@@ -25,6 +24,7 @@ from tests.clusters.contract import (
     submission,
     submit,
 )
+from tests.clusters.contract import ClusterContract
 from tests.clusters.slurm.bench import SlurmBench
 from tests.clusters.slurm.engine import Slurm, running
 
@@ -308,7 +308,7 @@ def test_an_array_is_one_job_with_counts(bench: SlurmBench, cluster: SlurmCluste
     assert match.cluster_job_id == ref.cluster_job_id
     assert look(cluster, ref).twins == ()
     end = until(ref)
-    assert (end.phase, end.exit_code) == (Phase.failed, 1)
+    assert (end.phase, end.exit_code, end.confirmed) == (Phase.failed, 1, True)
     assert end.native.startswith("3 COMPLETED, 1 FAILED")
     assert re.fullmatch(r"task [1-4]\n", cluster.logs(ref).text)
     assert look(cluster, Ref(ref.name, f"{ref.cluster_job_id}_3")).phase == Phase.succeeded
@@ -373,99 +373,3 @@ def test_what_is_shown_is_what_is_sent(bench: SlurmBench, cluster: SlurmCluster,
     kept = slurm.out("scontrol", "write", "batch_script", job_id, "-")
     assert kept.rstrip("\n\0").replace("export A=b", "export A=...") in shown
     assert (bench.workspace / ".watchkeeper").is_dir()
-
-
-# --- elsewhere ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def ssh(tmp_path: Path) -> str:
-    """As ssh does it: the words are joined with blanks, and a shell on the other side takes them apart."""
-    path = tmp_path / "ssh"
-    path.write_text('#!/bin/sh\n[ "$1" = away ] && exit 255\nshift\nexec sh -c "$*"\n')
-    path.chmod(0o755)
-    return str(path)
-
-
-def test_a_login_node_gets_the_same_words(bench: SlurmBench, ssh: str, until: Until) -> None:
-    remote = bench.client(prefix=[ssh, "login"])
-    show = ("sh", "-c", 'printf "<%s>" "$1" "$WORDS"', "sh", HOSTILE)
-    ref = submit(remote, bench.spec(*show, env={"WORDS": HOSTILE}))
-    assert until(ref).phase == Phase.succeeded
-    assert remote.logs(ref).text.startswith(f"<{HOSTILE}><{HOSTILE}>")
-    assert [match.ours for match in remote.find(ref.name, owner=OWNER)] == [True]
-
-
-def test_a_lost_connection_to_the_login_node(bench: SlurmBench, ssh: str) -> None:
-    remote = SlurmCluster("slurm", bench.options | {"prefix": [ssh, "away"]})
-    with pytest.raises(Unclear):
-        remote.submit(submission(bench.spec(*ends(0))))
-    with pytest.raises(Unreachable):
-        remote.observe([Ref("any-a0-12345678")])
-
-
-def test_times_are_those_of_the_world(
-    bench: SlurmBench, cluster: SlurmCluster, until: Until, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "Asia/Shanghai")
-    ref = submit(cluster, bench.spec(*ends(0)))
-    end = until(ref)
-    assert end.ended_at is not None
-    assert abs(end.ended_at - SystemClock().now()) < timedelta(minutes=1)
-    (match,) = cluster.find(ref.name)
-    assert match.submitted_at is not None
-    assert abs(match.submitted_at - SystemClock().now()) < timedelta(minutes=1)
-
-
-def test_json_tells_the_same_as_text(
-    bench: SlurmBench, cluster: SlurmCluster, slurm: Slurm, until: Until
-) -> None:
-    refs = [
-        submit(cluster, bench.spec(*ends(3))),
-        submit(cluster, bench.spec("sh", "-c", "kill -9 $$")),
-        submit(cluster, bench.spec(*ends(0), extra_args=("--array=1-3",))),
-    ]
-    for ref in refs:
-        until(ref)
-    refs += [Ref("odd | name", slurm.sbatch("--job-name=odd | name", "--hold"))]
-    refs += [Ref("killed", slurm.sbatch("--job-name=killed", script="#!/bin/sh\nkill -9 $$\n"))]
-    until(refs[-1])
-
-    def told(client: SlurmCluster) -> dict[str, Observation]:
-        at = SystemClock().now()
-        return {
-            name: seen.model_copy(update={"taken_at": at, "native": ""})
-            for name, seen in client.observe(refs).items()
-        }
-
-    text, json = told(cluster), told(bench.client(queue_json=True))
-    times = {"taken_at"}
-    assert {name: seen.model_dump(exclude=times) for name, seen in json.items()} == {
-        name: seen.model_dump(exclude=times) for name, seen in text.items()
-    }
-    assert text["killed"].signal == 9
-
-
-# --- the doctor --------------------------------------------------------------------------------------------
-
-
-def test_the_doctor_finds_it_well(cluster: SlurmCluster) -> None:
-    found = {row.name: row.level for row in cluster.doctor()}
-    assert found == dict.fromkeys(["programs", "controller", "clock", "accounting", "partition"], "fine")
-
-
-def test_the_doctor_says_what_is_wrong(bench: SlurmBench) -> None:
-    (*_, last) = bench.severed().doctor()
-    assert (last.name, last.level) == ("controller", "wrong")
-    assert last.mend
-    (only,) = SlurmCluster("slurm", {"programs": "/nowhere"}).doctor()
-    assert (only.name, only.level) == ("programs", "wrong")
-    (only,) = SlurmCluster("slurm", {"prefix": ["echo"]}).doctor()
-    assert "does not answer" in only.said
-    rows = SlurmCluster("slurm", bench.options | {"partition": "nowhere"}).doctor()
-    assert [row.said for row in rows if row.level == "wrong"] == ["there is no partition 'nowhere'"]
-
-
-def test_a_machine_without_slurm_says_what_to_install() -> None:
-    with pytest.raises(ClusterError, match="slurm-client"):
-        SlurmCluster("slurm", {"programs": "/nowhere"}).list()

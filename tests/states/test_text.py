@@ -98,7 +98,7 @@ def test_nothing_inside_a_line_is_decoded() -> None:
     ],
 )
 def test_prefixes_of_launchers_become_the_rank(raw: str, rank: str, rest: str) -> None:
-    assert lines(raw) == [Line(1, rest, rank)]
+    assert lines(raw) == [Line(1, rest, rank, raw.removesuffix(rest))]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,13 @@ class KubernetesBench:
         return KubernetesCluster("kubernetes", {**self.options, "kubeconfig": str(away)})
 
     def spec(self, *command: str, **changes: Any) -> Spec:
-        figures = {"cpu": 0.25, "memory_mib": 10, "workspace": str(self.workspace), "image": "here/any:1", **changes}
+        figures = {
+            "cpu": 0.25,
+            "memory_mib": 10,
+            "workspace": str(self.workspace),
+            "image": "here/any:1",
+            **changes,
+        }
         return Spec(command=command, **figures)
 
     def calls(self) -> int:

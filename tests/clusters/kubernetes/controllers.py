@@ -85,11 +85,14 @@ class ControlPlane:
         """Written by the scheduler: with one time, and no count."""
         self._event(about, "Pod", reason, message, warning, {"eventTime": micro(), "action": "Scheduling"})
 
-    def _event(self, about: Object, kind: str, reason: str, message: str, warning: bool, more: Object) -> None:
+    def _event(
+        self, about: Object, kind: str, reason: str, message: str, warning: bool, more: Object
+    ) -> None:
         metadata = about["metadata"]
         item = {
             "metadata": {"name": f"{metadata['name']}.{self.store.letters()}{self.store.version:x}"},
-            "involvedObject": {key: metadata.get(key, "") for key in ("name", "namespace", "uid")} | {"kind": kind},
+            "involvedObject": {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
+            | {"kind": kind},
             "reason": reason,
             "message": message,
             "type": "Warning" if warning else "Normal",
@@ -147,7 +150,9 @@ class ControlPlane:
         done = sum(pod["status"]["phase"] == "Succeeded" for pod in pods)
         if done >= spec["completions"]:
             for kind in ("SuccessCriteriaMet", "Complete"):
-                set_condition(job, kind, "True", "CompletionsReached", "Reached expected number of succeeded pods")
+                set_condition(
+                    job, kind, "True", "CompletionsReached", "Reached expected number of succeeded pods"
+                )
             status["completionTime"] = stamp()
             self.event(job, "Job", "Completed", "Job completed")
             return
@@ -159,7 +164,9 @@ class ControlPlane:
         where = job["metadata"]["namespace"]
         only_failed = spec["podReplacementPolicy"] == "Failed"
         for pod in pods:
-            ended = pod["status"]["phase"] == "Failed" or (is_going(pod) and not only_failed and not is_over(pod))
+            ended = pod["status"]["phase"] == "Failed" or (
+                is_going(pod) and not only_failed and not is_over(pod)
+            )
             if not ended:
                 continue
             rule = self._rule(spec.get("podFailurePolicy", {}).get("rules", []), pod)
@@ -182,7 +189,9 @@ class ControlPlane:
             for status in pod["status"].get("containerStatuses", []):
                 code = status["state"].get("terminated", {}).get("exitCode", 0)
                 if codes and code and (code in codes["values"]) == (codes["operator"] == "In"):
-                    said = f"Container {status['name']} for pod {{pod}} failed with exit code {code} matching "
+                    said = (
+                        f"Container {status['name']} for pod {{pod}} failed with exit code {code} matching "
+                    )
                     return place, rule["action"], f"{said}{rule['action']} rule at index {{place}}"
         return None
 
@@ -232,7 +241,9 @@ class ControlPlane:
                 "name": name,
                 "labels": {**metadata.get("labels", {}), **({INDEX: index} if index else {})},
                 "annotations": {**metadata.get("annotations", {}), **({INDEX: index} if index else {})},
-                "ownerReferences": [{**owner, "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}],
+                "ownerReferences": [
+                    {**owner, "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+                ],
                 "finalizers": [FINALIZER],
             },
             "spec": template["spec"],
@@ -257,7 +268,9 @@ class ControlPlane:
             hard = quota["spec"]["hard"]
             lacking = [key for key in hard if key.startswith("limits.") and not _limits_of(pod).get(key[7:])]
             if lacking:
-                return f"failed quota: {quota['metadata']['name']}: must specify {','.join(lacking)} for: main"
+                return (
+                    f"failed quota: {quota['metadata']['name']}: must specify {','.join(lacking)} for: main"
+                )
             used = self.used(namespace)
             for key, limit in hard.items():
                 kind = key.removeprefix("requests.")
@@ -285,7 +298,9 @@ class ControlPlane:
         numbers = {
             "active": 0 if finished else sum(not is_going(pod) for pod in alive),
             "succeeded": sum(pod["status"]["phase"] == "Succeeded" for pod in pods),
-            "failed": max(status.get("failed", 0), self._failures(job, pods)[0] if not job["spec"]["suspend"] else 0),
+            "failed": max(
+                status.get("failed", 0), self._failures(job, pods)[0] if not job["spec"]["suspend"] else 0
+            ),
         }
         for key, number in numbers.items():
             status.pop(key, None)
@@ -353,7 +368,9 @@ class ControlPlane:
     # --- the scheduler -------------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
-        waiting = [pod for pod in self.store.all("pods") if not pod["spec"].get("nodeName") and not is_going(pod)]
+        waiting = [
+            pod for pod in self.store.all("pods") if not pod["spec"].get("nodeName") and not is_going(pod)
+        ]
         waiting.sort(key=lambda pod: (-pod["spec"].get("priority", 0), pod["metadata"]["creationTimestamp"]))
         for pod in waiting:
             if not is_over(pod):
@@ -368,7 +385,9 @@ class ControlPlane:
             name = node["metadata"]["name"]
             pod["spec"]["nodeName"] = name
             set_condition(pod, "PodScheduled", "True", "", "")
-            self.event_of_scheduler(pod, "Scheduled", f"Successfully assigned {pod['metadata']['name']} to {name}")
+            self.event_of_scheduler(
+                pod, "Scheduled", f"Successfully assigned {pod['metadata']['name']} to {name}"
+            )
             self.store.changed("pods", pod)
             return
         nodes = self.store.all("nodes")
@@ -385,7 +404,9 @@ class ControlPlane:
     def _unfit(self, pod: Object, wants: dict[str, float], node: Object) -> str:
         metadata, spec = node["metadata"], node.get("spec", {})
         affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
-        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", []):
+        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get(
+            "nodeSelectorTerms", []
+        ):
             if any(metadata["name"] in one["values"] for one in term.get("matchFields", [])):
                 return "node(s) didn't match Pod's node affinity/selector"
         if spec.get("taints") or not is_true(node, "Ready"):
@@ -429,7 +450,9 @@ class ControlPlane:
             return
         said = "default-scheduler: preempting to accommodate a higher priority pod"
         set_condition(victim, "DisruptionTarget", "True", "PreemptionByScheduler", said)
-        self.event_of_scheduler(victim, "Preempted", f"Preempted by pod {pod['metadata']['uid']} on node {node}")
+        self.event_of_scheduler(
+            victim, "Preempted", f"Preempted by pod {pod['metadata']['uid']} on node {node}"
+        )
         self.remove(victim)
 
     # --- Kueue ---------------------------------------------------------------------------------------------

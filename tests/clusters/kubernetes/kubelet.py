@@ -122,7 +122,9 @@ class Kubelet:
         if code is not None:
             container.kill(signal.SIGKILL)
             container.reader.join(timeout=1)
-            began = pod["status"]["containerStatuses"][0]["state"].get("running", {}).get("startedAt", stamp())
+            began = (
+                pod["status"]["containerStatuses"][0]["state"].get("running", {}).get("startedAt", stamp())
+            )
             code = code if code >= 0 else 128 - code
             end = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "startedAt": began}
             self._end(pod, end)
@@ -136,7 +138,13 @@ class Kubelet:
     def _start(self, pod: Object) -> None:
         spec = pod["spec"]["containers"][0]
         image = spec["image"]
-        status: Object = {"name": spec["name"], "image": image, "restartCount": 0, "ready": False, "lastState": {}}
+        status: Object = {
+            "name": spec["name"],
+            "image": image,
+            "restartCount": 0,
+            "ready": False,
+            "lastState": {},
+        }
         pod["status"].setdefault("startTime", stamp())
         trouble = self._pull(pod, image)
         if trouble is not None:
@@ -145,19 +153,27 @@ class Kubelet:
         values = self._values(pod, spec)
         argv = [expanded(word, values) for word in spec.get("command", [])]
         for volume in pod["spec"].get("volumes", []):
-            mounts = [one["mountPath"] for one in spec.get("volumeMounts", []) if one["name"] == volume["name"]]
+            mounts = [
+                one["mountPath"] for one in spec.get("volumeMounts", []) if one["name"] == volume["name"]
+            ]
             assert "hostPath" not in volume or mounts == [volume["hostPath"]["path"]], "mount it where it is"
         try:
             made = Container(argv, values, spec.get("workingDir") or "/")
         except (FileNotFoundError, PermissionError) as error:
-            why = "permission denied" if isinstance(error, PermissionError) else "executable file not found in $PATH"
+            why = (
+                "permission denied"
+                if isinstance(error, PermissionError)
+                else "executable file not found in $PATH"
+            )
             said = f'container process could not be started: exec: "{argv[0]}": {why}'
             never = "1970-01-01T00:00:00Z"
             self._end(pod, {"exitCode": 128, "reason": "StartError", "message": said, "startedAt": never})
             return
         self.containers[pod["metadata"]["uid"]] = made
         set_condition(pod, "Ready", "True", "", "")
-        self._tell(pod, {**status, "ready": True, "started": True, "state": {"running": {"startedAt": stamp()}}})
+        self._tell(
+            pod, {**status, "ready": True, "started": True, "state": {"running": {"startedAt": stamp()}}}
+        )
 
     def _pull(self, pod: Object, image: str) -> Object | None:
         kind = image.partition("/")[0]
@@ -218,7 +234,10 @@ class Kubelet:
         before = (pod["status"].get("containerStatuses") or [{"restartCount": 0}])[0]
         known = {"name": spec["name"], "image": spec["image"], "lastState": {}, **before}
         status = {**known, "ready": False, "state": state}
-        pod["status"] |= {"containerStatuses": [status], "phase": "Failed" if end["exitCode"] else "Succeeded"}
+        pod["status"] |= {
+            "containerStatuses": [status],
+            "phase": "Failed" if end["exitCode"] else "Succeeded",
+        }
         set_condition(pod, "Ready", "False", "PodCompleted", "")
         if is_going(pod):
             pod["metadata"]["deletionGracePeriodSeconds"] = 0

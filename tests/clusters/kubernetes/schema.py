@@ -99,21 +99,31 @@ def faults_of_a_job(job: dict[str, Any]) -> list[Fault]:
     """What the API server's own validation finds, in its words."""
     spec = job.get("spec", {})
     pod = spec.get("template", {}).get("spec", {})
-    faults = _name(job) + _labels(job, "metadata") + _labels(spec.get("template", {}), "spec.template.metadata")
+    faults = (
+        _name(job) + _labels(job, "metadata") + _labels(spec.get("template", {}), "spec.template.metadata")
+    )
     if not pod.get("containers"):
         faults.append(("spec.template.spec.containers", "FieldValueRequired", "Required value"))
     if pod.get("restartPolicy") not in ("Never", "OnFailure"):
         said = 'Required value: valid values: "OnFailure", "Never"'
         faults.append(("spec.template.spec.restartPolicy", "FieldValueRequired", said))
     if spec.get("podFailurePolicy") and pod.get("restartPolicy") != "Never":
-        faults.append(_bad("spec.template.spec.restartPolicy", pod.get("restartPolicy"), "only 'Never' is supported"))
+        faults.append(
+            _bad("spec.template.spec.restartPolicy", pod.get("restartPolicy"), "only 'Never' is supported")
+        )
     if spec.get("completionMode") == "Indexed":
         longest = f"{job['metadata'].get('name', '')}-{spec.get('completions', 1) - 1}"
         if len(longest) > 63:
-            faults.append(_bad("metadata.name", job["metadata"].get("name"), "must be no more than 63 characters"))
+            faults.append(
+                _bad("metadata.name", job["metadata"].get("name"), "must be no more than 63 characters")
+            )
     for place, container in enumerate(pod.get("containers", [])):
         faults += _container(container, f"spec.template.spec.containers[{place}]", pod)
-    terms = pod.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    terms = (
+        pod.get("affinity", {})
+        .get("nodeAffinity", {})
+        .get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    )
     for term in terms.get("nodeSelectorTerms", []):
         for one in term.get("matchFields", []):
             if one["key"] != "metadata.name" or len(one["values"]) != 1:
@@ -131,7 +141,11 @@ def _name(item: dict[str, Any]) -> list[Fault]:
 def _labels(item: dict[str, Any], path: str) -> list[Fault]:
     labels = item.get("metadata", {}).get("labels", {})
     return [
-        _bad(f"{path}.labels", value, "a valid label must be an empty string or consist of alphanumeric characters")
+        _bad(
+            f"{path}.labels",
+            value,
+            "a valid label must be an empty string or consist of alphanumeric characters",
+        )
         for value in labels.values()
         if not LABEL.fullmatch(value) or len(value) > 63
     ]
@@ -150,7 +164,9 @@ def _container(container: dict[str, Any], path: str, pod: dict[str, Any]) -> lis
                 faults.append(_bad(where, amount, "must be an integer"))
     for one in container.get("env", []):
         if not VARIABLE.fullmatch(one["name"]):
-            faults.append(_bad(f"{path}.env", one["name"], "a valid environment variable name must consist of"))
+            faults.append(
+                _bad(f"{path}.env", one["name"], "a valid environment variable name must consist of")
+            )
         if "value" in one and "valueFrom" in one and one["value"]:
             faults.append(_bad(f"{path}.env", one["name"], "may not be specified when `value` is not empty"))
     known = {volume["name"] for volume in pod.get("volumes", [])}
@@ -177,8 +193,14 @@ def openapi_faults(kind: str, body: dict[str, Any]) -> list[str]:
     from jsonschema import Draft202012Validator
 
     file, model = MODELS[kind]
-    schema = {"$ref": f"#/components/schemas/{model}", "components": {"schemas": _strict(str(Path(folder) / file))}}
-    return [f"{error.json_path}: {error.message[:200]}" for error in Draft202012Validator(schema).iter_errors(body)]
+    schema = {
+        "$ref": f"#/components/schemas/{model}",
+        "components": {"schemas": _strict(str(Path(folder) / file))},
+    }
+    return [
+        f"{error.json_path}: {error.message[:200]}"
+        for error in Draft202012Validator(schema).iter_errors(body)
+    ]
 
 
 @cache

@@ -117,7 +117,12 @@ class Emulator:
             node = self.store.get("nodes", name)
             assert node is not None
             node["status"]["conditions"] = [
-                {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "lastTransitionTime": stamp()}
+                {
+                    "type": "Ready",
+                    "status": "Unknown",
+                    "reason": "NodeStatusUnknown",
+                    "lastTransitionTime": stamp(),
+                }
             ]
             self.store.changed("nodes", node)
             for pod in self.store.all("pods"):
@@ -154,7 +159,9 @@ class Emulator:
         return Target(found[3], found[2], unquote(found[4] or ""), found[5] or "", group)
 
     def _check_rights(self, call: Call, target: Target) -> None:
-        verb = {"GET": "get" if target.name else "list", "POST": "create"}.get(call.method, call.method.lower())
+        verb = {"GET": "get" if target.name else "list", "POST": "create"}.get(
+            call.method, call.method.lower()
+        )
         if (verb, target.kind) in self.forbidden:
             where = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
             said = f'User "me" cannot {verb} resource "{target.kind}" in API group "{target.group}" {where}'
@@ -186,14 +193,21 @@ class Emulator:
         if start + limit < len(chosen):
             metadata["continue"] = base64.b64encode(json.dumps([version, start + limit]).encode()).decode()
             metadata["remainingItemCount"] = len(chosen) - start - limit
-        return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": chosen[start : start + limit]}
+        return {
+            "kind": "List",
+            "apiVersion": "v1",
+            "metadata": metadata,
+            "items": chosen[start : start + limit],
+        }
 
     def _log(self, call: Call, pod: Object) -> bytes:
         if not pod["spec"].get("nodeName"):
             return b""
         node = pod["spec"]["nodeName"]
         if self.kubelet is None or node in self.kubelet.dead_nodes:
-            raise Failure(500, "InternalError", f"Get https://{node}:10250/containerLogs: dial tcp: no route to host")
+            raise Failure(
+                500, "InternalError", f"Get https://{node}:10250/containerLogs: dial tcp: no route to host"
+            )
         lines = self.kubelet.log(pod)
         name = pod["metadata"]["name"]
         if lines is None:
@@ -203,7 +217,9 @@ class Emulator:
             why = state.get("waiting", {}).get("reason", "ContainerCreating")
             raise Failure(400, "BadRequest", f'container "main" in pod "{name}" is waiting to start: {why}')
         if call.query.get("container") not in ("main", None):
-            raise Failure(400, "BadRequest", f"container {call.query['container']} is not valid for pod {name}")
+            raise Failure(
+                400, "BadRequest", f"container {call.query['container']} is not valid for pod {name}"
+            )
         return _log_bytes(list(lines), call.query)
 
     def _create(self, call: Call, target: Target) -> Object:
@@ -215,7 +231,9 @@ class Emulator:
                 what = f'{body.get("kind")} in version "v1" cannot be handled as a {body.get("kind")}'
                 raise Failure(400, "BadRequest", f"{what}: strict decoding error: {', '.join(odd)}")
         if body.get("metadata", {}).get("namespace", target.namespace) != target.namespace:
-            raise Failure(400, "BadRequest", "the namespace of the provided object does not match the namespace sent")
+            raise Failure(
+                400, "BadRequest", "the namespace of the provided object does not match the namespace sent"
+            )
         if target.kind == "jobs":
             self._check_job(body, name)
         if self.store.get(target.kind, name, target.namespace or "") is not None:
@@ -301,7 +319,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         raw = isinstance(body, bytes)
-        self._send(code, body if isinstance(body, bytes) else json.dumps(body).encode(), "text/plain" if raw else "")
+        self._send(
+            code, body if isinstance(body, bytes) else json.dumps(body).encode(), "text/plain" if raw else ""
+        )
 
     do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
 
@@ -350,7 +370,11 @@ def _with_defaults(body: Object, uid: str) -> Object:
         "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
     }.items():  # fmt: skip
         spec.setdefault(key, value)
-    labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name, "job-name": name}
+    labels = {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "job-name": name,
+    }
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     spec["template"].setdefault("metadata", {}).setdefault("labels", {}).update(labels)
     spec["template"]["spec"].setdefault("terminationGracePeriodSeconds", 30)

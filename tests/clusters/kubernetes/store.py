@@ -103,7 +103,9 @@ class Store:
         with self.lock:
             if version < self.oldest:
                 raise LookupError(f"too old resource version: {version} ({self.oldest})")
-            return iter([change for change in self._history if change.version > version and change.kind == kind])
+            return iter(
+                [change for change in self._history if change.version > version and change.kind == kind]
+            )
 
     def compact(self) -> None:
         """Forget the history, as etcd does every five minutes."""

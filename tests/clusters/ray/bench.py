@@ -10,8 +10,7 @@ from agent.clusters.base import Ref
 from agent.clusters.ray import JOBS, RayCluster
 from agent.clusters.ray_http import Answer, Http
 from agent.clusters.ray_logs import TERMINAL
-from agent.clusters.ray_nodes import too_large
-from agent.clusters.ray_request import request_of
+from agent.clusters.ray_runs import facts
 from states.spec import Spec
 from tests.clusters.ray.engine import Ray, free_ports
 
@@ -62,16 +61,16 @@ class RayBench:
         return self._calls
 
     def clear(self) -> None:
-        """End and remove every job. One that fits nowhere cannot be ended by anything; it is withdrawn."""
+        """End and remove every job. One that still waits is withdrawn, and removed when Ray has come to it."""
         client = RayCluster("ray", self.options)
 
-        def live() -> list[Mapping[str, Any]]:
-            return [record for record in client._records() if record["status"] not in TERMINAL]
+        def lives(record: Mapping[str, Any]) -> bool:
+            return record["status"] not in TERMINAL and "withdrawn" not in facts(record)
 
-        for record in live():
-            client.stop(Ref(str(record["submission_id"])))
-        totals = [node.total for node in self.ray.alive()]
-        self.ray.wait(lambda: all(too_large(request_of(record), totals) for record in live()), 30.0)
+        for record in client._records():
+            if record["status"] not in TERMINAL:
+                client.stop(Ref(str(record["submission_id"])))
+        self.ray.wait(lambda: not any(map(lives, client._records())), 30.0)
         for record in client._records():
             if record["status"] in TERMINAL:
                 client.http.send("DELETE", f"{JOBS}{record['submission_id']}")

@@ -45,7 +45,9 @@ def need() -> None:
     if not RAY.exists():
         why = "Ray is not installed for the tests (make engines)"
     elif shutil.which("unshare", path=PATH) is None or subprocess.run([*namespace(), "true"]).returncode:
-        why = "this machine lets no PID namespace be made, and a Ray without one could not be ended for certain"
+        why = (
+            "this machine lets no PID namespace be made, and a Ray without one could not be ended for certain"
+        )
     if why and REQUIRED:
         pytest.fail(f"a real Ray is required here: {why}")
     if why:
@@ -104,8 +106,9 @@ class Ray:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def start_anew(self) -> None:
-        """End everything of it at once, and start it again at the same address, with nothing left of its jobs."""
+        """End everything of it at once, and start its head again at the same address; nothing is left of its jobs."""
         self._kill()
+        self.figures = self.figures[:1]
         self.start()
 
     def _kill(self) -> None:
@@ -134,16 +137,17 @@ class Ray:
 
     # --- what happens to it --------------------------------------------------------------------------------
 
-    def signal(self, pattern: str, number: signal.Signals) -> int:
-        """Send a signal to its own processes whose command line holds the text; how many there were."""
-        hit = 0
-        for pid in self._inside():
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if pattern in words:
-                    os.kill(pid, number)
-                    hit += 1
-        return hit
+    def kill(self, pattern: str) -> int:
+        """KILL to its own processes whose command line holds the text; how many there were."""
+        hit = self.processes(pattern)
+        for pid in hit:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return len(hit)
+
+    def processes(self, pattern: str) -> list[int]:
+        """Its own processes whose command line holds the text."""
+        return [pid for pid in self._inside() if pattern in _words(pid)]
 
     def _inside(self) -> list[int]:
         """Its processes, as this machine numbers them: all below the one that was started."""
@@ -180,3 +184,10 @@ class Ray:
     def _listening(self) -> bool:
         with socket.socket() as one:
             return one.connect_ex(("127.0.0.1", self.ports[2])) == 0
+
+
+def _words(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""

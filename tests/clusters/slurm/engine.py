@@ -99,9 +99,9 @@ class Slurm:
                 with contextlib.suppress(OSError):
                     os.rmdir(inner)
 
-    def controller(self) -> None:
+    def controller(self, *words: str) -> None:
         """Start slurmctld (again)."""
-        self._daemon("slurmctld", "slurmctld", "-D", "-i")
+        self._daemon("slurmctld", "slurmctld", "-D", "-i", *words)
 
     def end(self, daemon: str) -> None:
         """End one daemon as the system does it, so that it writes down what it knows."""
@@ -130,12 +130,12 @@ class Slurm:
             else:
                 self._accounting_daemon()
 
-    def forget(self) -> None:
-        """The controller loses what it knew of every job, and counts from 1 again."""
+    def forget(self, *, recycle: bool = False) -> None:
+        """The controller forgets every job. recycle: with its last id too, so that it counts from 1 again."""
         self.end("slurmctld")
-        for file in (self.root / "state").glob("job_state*"):
+        for file in (self.root / "state").glob("job_state*") if recycle else ():
             file.unlink()
-        self.controller()
+        self.controller(*([] if recycle else ["-c"]))
         self.wait(lambda: self.ok("scontrol", "ping"))
         self.wait(self.is_idle)
 
