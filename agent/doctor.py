@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agent.clusters.base import ClusterError
 from agent.paths import config_dir
@@ -126,7 +126,7 @@ def _cluster(app: App, name: str, *, is_default: bool) -> Iterator[Finding]:
             level = {"fine": "ok", "wrong": worst}.get(row.level, "warn")
             mend = row.mend or ("" if level == "ok" else "Mend it, then `wk doctor` again.")
             said, way_out = app.redactor.text(row.said), app.redactor.text(mend)
-            yield Finding(f"{told}: {row.name}", cast(Level, level), said, way_out)
+            yield Finding(f"{told}: {row.name}", level, said, way_out)
         if not any(row.level == "wrong" for row in found):
             yield Finding(told, "ok", _free(cluster.capacity()))
     except ClusterError as error:

@@ -10,6 +10,7 @@ Never: keep, log or return a value; let a broken log record through unredacted.
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import json
 import logging
@@ -23,6 +24,9 @@ from states.credentials import Finding, find_credentials, is_secret, joined
 
 VALUE_LENGTH_MIN = 6
 """Characters; a shorter value would blank out ordinary words and gives nothing away that could be used."""
+
+SHORT = 64
+"""Characters; longer texts are looked at each time and not kept."""
 
 DEPTH_MAX = 64
 """Levels of nesting that `value` follows; deeper ones are replaced as a whole."""
@@ -48,7 +52,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """The text with a mark in place of each credential; the same object when there is none."""
         known = [f for form, name in self._forms if form in text for f in _places(text, form, name)]
-        found = joined([*known, *find_credentials(text)])
+        found = joined([*known, *_credentials(text)])
         if not found:
             return text
         pieces, done = [], 0
@@ -108,6 +112,14 @@ class Redactor:
             label = re.sub(r"[^\w.-]", "", name.strip("-"))[:48]
             return f"[redacted:{self._label(label)}]"
         return self._nested(item, depth)
+
+
+def _credentials(text: str) -> tuple[Finding, ...]:
+    """`find_credentials`; the words that every event repeats (states, rules, units) are looked at once."""
+    return _short_credentials(text) if len(text) <= SHORT else find_credentials(text)
+
+
+_short_credentials = functools.lru_cache(maxsize=4096)(find_credentials)
 
 
 def _forms(value: str) -> set[str]:

@@ -114,8 +114,8 @@ def refuse_credentials_in(text: str, where: str) -> None:
     found = [f"line {text.count(chr(10), 0, one.start) + 1} ({one.kind})" for one in find_credentials(text)]
     if found:
         raise Refusal(
-            f"{where}: what looks like a credential stands in {', '.join(dict.fromkeys(found))}. Nothing was stored or "
-            "submitted. Take it out; a job reads its credentials from a file below the workspace or from the "
+            f"{where}: what looks like a credential stands in {', '.join(dict.fromkeys(found))}. Nothing was stored "
+            "or submitted. Take it out; a job reads its credentials from a file below the workspace or from the "
             "cluster's own secrets."
         )
 

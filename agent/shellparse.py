@@ -39,11 +39,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node as Raw
     from tree_sitter import Parser
 
-CHARS_MAX = 262_144
+CHARS_MAX = 131_072
 """Characters of one script that are read; people write kilobytes."""
 
-DEPTH_MAX = 60
+DEPTH_MAX = 40
 """Nesting that is followed."""
+
+STATEMENTS_MAX = 4_000
+"""Statements of one list that are read."""
+
+WORDS_MAX = 1_000
+"""Words of one command that are read."""
 
 _KEYWORDS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _TESTS = frozenset({"test_command", "arithmetic_expansion"})
@@ -77,7 +83,7 @@ def _script(raws: list[Raw], depth: int) -> Script:
     """Statements in a row; `&` marks the one before it."""
     items: list[Item] = []
     broken: list[Broken] = []
-    for raw in raws:
+    for raw in raws[:STATEMENTS_MAX]:
         if raw.type == "&":
             if items:
                 items[-1] = Item(items[-1].node, background=True)
@@ -147,12 +153,14 @@ def _nodes(raw: Raw, depth: int) -> Iterator[Node]:
 def _list(raw: Raw, depth: int) -> Node | None:
     """`a && b || c`; the grammar nests to the left, so the left side is walked down without recursion."""
     steps: list[tuple[str, Raw]] = []
-    while raw.type == "list" and raw.named_child_count >= 2:
+    while raw.type == "list" and raw.named_child_count >= 2 and depth + len(steps) < DEPTH_MAX:
         named = raw.named_children
         operator = next((c.type for c in raw.children if c.type in ("&&", "||")), "&&")
         steps.append((operator, named[-1]))
         raw = named[0]
-    node = _node(raw, depth + 1)
+    if raw.type == "list":
+        return Group(_script(_flat(raw), DEPTH_MAX), False, _line(raw))
+    node = _node(raw, depth + len(steps) + 1)
     for operator, right_raw in reversed(steps):
         right = _node(right_raw, depth + 1)
         if node is None or right is None:
@@ -160,6 +168,15 @@ def _list(raw: Raw, depth: int) -> Node | None:
             continue
         node = AndOr(node, "||" if operator == "||" else "&&", right, node.line)
     return node
+
+
+def _flat(raw: Raw) -> list[Raw]:
+    """The commands of a list with more links than are followed, as a plain row."""
+    found: list[Raw] = []
+    while raw.type == "list" and raw.named_child_count >= 2:
+        found.append(raw.named_children[-1])
+        raw = raw.named_children[0]
+    return [raw, *reversed(found)]
 
 
 def _test(raw: Raw) -> Test:
@@ -220,7 +237,7 @@ def _command(raw: Raw) -> Command:
     words: list[Word] = []
     assignments: list[Assignment] = []
     redirects: list[Redirect] = []
-    for child in raw.named_children if raw.type != "variable_assignment" else [raw]:
+    for child in raw.named_children[:WORDS_MAX] if raw.type != "variable_assignment" else [raw]:
         if child.type == "variable_assignment":
             assignments.append(_assignment(child))
         elif child.type == "command_name":
@@ -255,7 +272,9 @@ def _assignment(raw: Raw) -> Assignment:
     label = _NAME.match(_text(name)) if name else None
     adds = any(child.type == "+=" for child in raw.children)
     if value is not None and value.type == "array":
-        words = tuple(_word(c) for c in value.named_children if c.type not in ("comment", "ERROR"))
+        words = tuple(
+            _word(c) for c in value.named_children[:WORDS_MAX] if c.type not in ("comment", "ERROR")
+        )
         return Assignment(label[0] if label else "", words, _line(raw), True, adds)
     words = (_word(value),) if value is not None else ()
     return Assignment(label[0] if label else "", words, _line(raw), False, adds)

@@ -24,6 +24,7 @@ from agent.clusters.kubernetes_objects import (
     main_container,
     moment,
     name_of,
+    runs,
     text,
 )
 
@@ -95,8 +96,7 @@ def read(api: Api, path: str, pod: Object, *, lines: int, cursor: str = "", head
         if error.code == 400 and any(word in error.message for word in NOT_YET):
             return LogPiece(text="", cursor=cursor, ready=False, path=where)
         raise error.refused() from None
-    runs = bool(field(main_container(pod), "state", "running"))
-    return _told(found, cut, since, Cursor(name_of(pod)), cursor, where, lines, runs)
+    return _told(found, cut, since, Cursor(name_of(pod)), cursor, where, lines, runs(pod))
 
 
 def keep(api: Api, path: str, pod: Object) -> bytes:
@@ -125,11 +125,11 @@ def _told(
     before: str,
     where: str,
     lines: int,
-    runs: bool,
+    grows: bool,
 ) -> LogPiece:
     """The newest lines since the cursor. A last line without an end, of a container that runs, may still grow: after
     a cursor it is not told yet, and in a tail the cursor stays before it."""
-    whole = found[:-1] if runs and found and not found[-1].data.endswith(b"\n") else found
+    whole = found[:-1] if grows and found and not found[-1].data.endswith(b"\n") else found
     new, lost = _after(whole if since else found, since)
     newest = _newest(new, lines)
     truncated = lost or len(newest) < len(new) or (cut and len(new) == len(found))

@@ -136,6 +136,12 @@ def main_container(pod: object) -> Object:
     return (named or [*statuses, {}])[0]
 
 
+def runs(pod: object) -> bool:
+    """Whether the work's container runs, by its node's last word; of a pod without containers its phase counts."""
+    state = field(main_container(pod), "state")
+    return field(state, "running") is not None if state else text(pod, "status", "phase") == "Running"
+
+
 def terminated(pod: object) -> Object | None:
     """How the work's container ended; where it does not tell, how another one failed."""
     for status in (main_container(pod), *items(pod, "status", "containerStatuses")):

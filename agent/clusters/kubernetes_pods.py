@@ -15,8 +15,9 @@ from agent.clusters.kubernetes_objects import (
     count,
     field,
     items,
-    main_container,
     name_of,
+    runs,
+    terminated,
     text,
 )
 from agent.clusters.kubernetes_waits import crash_loop, starting, unscheduled
@@ -52,6 +53,7 @@ ORDER = (
     Phase.lost,
     Phase.preempted,
     Phase.failed,
+    Phase.unknown,
     Phase.pending,
     Phase.starting,
     Phase.running,
@@ -75,13 +77,13 @@ def _pod(pod: Object, found: Native) -> dict[str, Any]:
         return {**end_of(pod), **where}
     if field(pod, "metadata", "deletionTimestamp"):
         return {**_going(pod), **where}
+    if phase not in ("", "Pending", "Running"):
+        return {"phase": Phase.unknown, "reason": f"pod phase {phase}", **where}
     if not where["node"]:
         return {**unscheduled(pod, events, found.nodes), **where}
     if loop := crash_loop(pod):
         return {"phase": Phase.running, "reason": loop, **where}
-    if not field(main_container(pod), "state", "running") and not field(
-        main_container(pod), "state", "terminated"
-    ):
+    if not runs(pod) and terminated(pod) is None:
         return {**starting(pod, events), **where}
     away = found.nodes is not None and is_away(where["node"], found.nodes)
     return {
@@ -95,11 +97,11 @@ def _going(pod: Object) -> dict[str, Any]:
     """A pod that is being deleted: by a disruption, or by somebody (nothing tells whom)."""
     target = disruption(pod)
     if target is None:
-        if field(main_container(pod), "state", "running"):
+        if runs(pod):
             return {"phase": Phase.running, "reason": "its pod is being deleted"}
         return {"phase": Phase.pending, "reason": "its pod is being deleted"}
     fields = end_of({**pod, "status": {**(field(pod, "status") or {}), "phase": "Failed"}})
-    if is_over(pod) or not field(main_container(pod), "state", "running"):
+    if is_over(pod) or not runs(pod):
         return fields
     return {"phase": Phase.running, "finishing": True, "reason": f"its pod is going down: {fields['reason']}"}
 

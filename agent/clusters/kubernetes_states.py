@@ -25,6 +25,7 @@ from agent.clusters.kubernetes_objects import (
     labels_of,
     main_container,
     moment,
+    runs,
     terminated,
     text,
 )
@@ -178,8 +179,7 @@ def _suspended(found: Native) -> dict[str, Any]:
             "reason": "stopped on request, but its node no longer answers",
             **where(live),
         }
-    runs = any(field(main_container(pod), "state", "running") for pod in live)
-    phase = Phase.running if runs else Phase.pending
+    phase = Phase.running if any(map(runs, live)) else Phase.pending
     return {"phase": phase, "reason": "stopping on request", "started_at": began(found), **where(live)}
 
 
@@ -190,7 +190,7 @@ def _counts(found: Native, fields: Mapping[str, Any]) -> dict[str, Any]:
     parallelism = field(found.job, "spec", "parallelism")
     wanted = 1 if parallelism is None else count(found.job, "spec", "parallelism")
     newest = [place[-1] for place in found.places]
-    ready = sum(bool(field(main_container(pod), "state", "running")) for pod in newest)
+    ready = sum(map(runs, newest))
     extra = {"replicas": wanted, "replicas_ready": ready} if fields["phase"] in LIVE else {"replicas": wanted}
     return {"attempt": attempt(found), **where(newest), **extra}
 

@@ -196,9 +196,9 @@ def without_pods(events: Sequence[Object]) -> dict[str, Any]:
         waiting = Waiting.never if _above(quota[2], quota[4]) else Waiting.wait
         return fields | {"waiting": waiting, "cause": "scheduling.quota"}
     if _LIMITS.search(said):
-        return fields | {"waiting": Waiting.never, "held": True, "cause": "scheduling.quota"}
+        return fields | {"waiting": Waiting.never, "cause": "scheduling.quota"}
     if _RANGE.search(said):
-        return fields | {"waiting": Waiting.never, "held": True, "cause": "scheduling.unsatisfiable"}
+        return fields | {"waiting": Waiting.never, "cause": "scheduling.unsatisfiable"}
     return fields | {"waiting": Waiting.held, "held": True}
 
 
@@ -252,7 +252,7 @@ def _kueue_class(why: str, said: str) -> dict[str, Any]:
     if _UNUSED_QUOTA.search(said) and "maximum capacity" not in said:
         return {}
     if _NEVER_QUOTA.search(f"{why} {said}"):
-        return {"held": True, "waiting": Waiting.never, "cause": "scheduling.quota"}
+        return {"waiting": Waiting.never, "cause": "scheduling.quota"}
     return {}
 
 

@@ -34,6 +34,7 @@ from agent.clusters.ray_http import Answer, Http, last_line
 from agent.clusters.ray_nodes import Node, moment
 from agent.clusters.ray_options import Options
 from agent.clusters.ray_states import normalise
+from agent.paths import state_dir
 from states.observation import Capabilities, Capacity, Match, NativeEvent, Observation
 from states.spec import Spec
 
@@ -63,6 +64,7 @@ class RayCluster:
         self.name = name
         self.options = Options.model_validate(given)
         self.http = Http(self.options, secret)
+        self._notes = ray_runs.Notes(self.options.root or state_dir() / "ray" / name)
         self.capabilities = Capabilities(
             name_is_unique=True,
             visible_within_s=0.0,
@@ -101,7 +103,7 @@ class RayCluster:
         seen = {}
         for ref in refs:
             record = records.get(ref.cluster_job_id or ref.name)
-            native = self._native(record, nodes, at) if record else _missing(ref, head)
+            native = self._native(record, nodes, at) if record else self._missing(ref, head, at)
             seen[ref.name] = Observation(taken_at=at, **normalise(native))
         return seen
 
@@ -120,8 +122,16 @@ class RayCluster:
         return tuple(lines)
 
     def logs(self, ref: Ref, *, lines: int = 200, cursor: str = "", head: bool = False) -> LogPiece:
-        """From the run's folder where the workspace is visible, else from the node's driver log through the head."""
-        record = self._known(ref)
+        """From the run's folder where the workspace is visible (also when the head forgot the job), else from the
+        node's driver log through the head."""
+        try:
+            record = self._known(ref)
+        except NotThere:
+            name = ref.cluster_job_id or ref.name
+            folder = self._notes.folder(name) if ray_request.SAFE_NAME.fullmatch(name) else None
+            if folder is None:
+                raise
+            record = {"submission_id": name, "metadata": {ray_runs.FOLDER: str(folder)}}
         return ray_logs.read(
             self.http, record, lines=lines, cursor=cursor, head=head, now=SystemClock().now()
         )
@@ -152,7 +162,7 @@ class RayCluster:
             if record["status"] == "RUNNING"
         ]
         waiting = [record for record in records if record["status"] == "PENDING"]
-        queued = sum("withdrawn" not in ray_runs.facts(record) for record in waiting)
+        queued = sum("withdrawn" not in ray_runs.facts(ray_runs.folder_of(record)) for record in waiting)
         return ray_nodes.capacity(nodes, told, running, queued).model_copy(update={"group": group or ""})
 
     # --- acting on jobs ------------------------------------------------------------------------------------
@@ -164,10 +174,12 @@ class RayCluster:
         if self.options.workspace_visible:
             try:
                 wrapper.stage(workspace)
-                wrapper.run_dir(workspace, submission.name).mkdir(exist_ok=True)
+                folder = wrapper.run_dir(workspace, submission.name)
+                folder.mkdir(exist_ok=True)
+                self._notes.keep(submission.name, folder)
             except OSError as error:
-                reason = f"the workspace {workspace} cannot be written: {error.strerror}"
-                raise Refused(f"{reason}; make it, or give another one", cause="mount.permission") from None
+                reason = f"{error.filename or workspace} cannot be written: {error.strerror}"
+                raise Refused(f"{reason}; give another workspace", cause="mount.permission") from None
         answer = self.http.send("POST", JOBS, sent, timeout_s=self.options.submit_timeout_s)
         if answer.status == 200:
             return Submitted(submission.name, ray_request.note(sent, submission.spec, self.options))
@@ -202,6 +214,7 @@ class RayCluster:
             raise Refused(f"job {name} has not ended; stop it and wait", retryable=True)
         if answer.status not in (200, 404):
             raise self.http.failure(answer)
+        self._notes.drop(name)
 
     # --- before a job --------------------------------------------------------------------------------------
 
@@ -292,12 +305,31 @@ class RayCluster:
             return None
 
     def _native(self, record: Record, nodes: Sequence[Node] | None, at: datetime) -> dict[str, Any]:
-        return {**_native(record, nodes, at), "autoscales": self.options.autoscales}
+        own = {"autoscales": self.options.autoscales, "beat_s": self.options.heartbeat_s}
+        return {**_native(record, nodes, at), **own}
+
+    def _missing(self, ref: Ref, head: Node | None, at: datetime) -> dict[str, Any]:
+        """The head keeps the table of jobs, and loses it with itself unless it has a store outside. The program may
+        have outlived it; where its folder lies is noted here."""
+        name = ref.cluster_job_id or ref.name
+        began = head.started_at if head else None
+        younger = (
+            began is not None and ref.submitted_at is not None and began > ref.submitted_at + CLOCKS_APART
+        )
+        known = ray_runs.facts(self._notes.folder(name) if ray_request.SAFE_NAME.fullmatch(name) else None)
+        return {
+            "missing": True, "head_younger": younger, "now": at, "beat_s": self.options.heartbeat_s, **known
+        }  # fmt: skip
 
 
 def _native(record: Record, nodes: Sequence[Node] | None, at: datetime) -> dict[str, Any]:
     """Ray's record and what is known beside it, as `normalise` reads them."""
-    native = {**record, **ray_runs.facts(record), "request": ray_request.request_of(record), "now": at}
+    native = {
+        **record,
+        **ray_runs.facts(ray_runs.folder_of(record)),
+        "request": ray_request.request_of(record),
+        "now": at,
+    }
     native["time_limit_s"] = (record.get("metadata") or {}).get(ray_request.LIMIT)
     native["node"] = {"name": record.get("driver_node_id") or ""}
     if nodes is not None:
@@ -306,13 +338,6 @@ def _native(record: Record, nodes: Sequence[Node] | None, at: datetime) -> dict[
         if where is not None:
             native["node"] = {"name": where.name, "alive": where.alive}
     return native
-
-
-def _missing(ref: Ref, head: Node | None) -> dict[str, Any]:
-    """The head keeps the table of jobs, and loses it with itself unless it has a store outside."""
-    began = head.started_at if head else None
-    younger = began is not None and ref.submitted_at is not None and began > ref.submitted_at + CLOCKS_APART
-    return {"missing": True, "head_younger": younger}
 
 
 def _workspace(spec: Spec) -> str:

@@ -11,8 +11,11 @@ Never: a value that this site alone could know as a default (C5); a token's valu
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import Field
 
+from agent.clusters.wrapper import BEAT_S
 from states.reading import Frozen
 
 
@@ -25,6 +28,7 @@ class Options(Frozen):
     workspace_visible: the workspace is the same folder here and on the nodes, so the job starts in it, its log and
     the record of its end lie in it. working_dir: URI (s3, gs, https) of the files a job starts in. autoscales: nodes
     are added on demand, so what fits no node of today may still fit. image_uri: nodes can start a job in an image.
+    heartbeat_s: between two signs of life of a run in a visible workspace. root: folder of notes on where runs lie.
     """
 
     address: str = Field(pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")
@@ -36,5 +40,7 @@ class Options(Frozen):
     working_dir: str = Field(default="", pattern=r"^([a-z0-9]+://\S+)?$")
     autoscales: bool = False
     image_uri: bool = False
+    heartbeat_s: float = Field(default=BEAT_S, gt=0)
+    root: Path | None = None
     timeout_s: float = Field(default=20.0, gt=0)
     submit_timeout_s: float = Field(default=45.0, gt=0)

@@ -108,6 +108,8 @@ def body(
             f"runtime_env: {installs} installs at the start of the job; build the environment before"
         )
     runtime_env["env_vars"] = {**runtime_env.get("env_vars", {}), **variables(spec, submission.name)}
+    if script is not None and options.heartbeat_s != wrapper.BEAT_S:
+        runtime_env["env_vars"]["WATCHKEEPER_HEARTBEAT_S"] = f"{options.heartbeat_s:g}"
     if working_dir:
         runtime_env["working_dir"] = working_dir
     if spec.image:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.clusters import wrapper
+from agent.paths import private
 
 FOLDER = "watchkeeper_folder"
 """Key of the run's folder in a job's metadata."""
@@ -38,16 +39,40 @@ def folder_of(record: Mapping[str, Any]) -> Path | None:
     return named if named.is_absolute() and named.parts[-2:] == wanted else None
 
 
-def facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What the folder adds to Ray's own record: `run` (the wrapper's record) and `withdrawn` (when), as `normalise`
-    reads them; `run_expected` if there should be one."""
-    folder = folder_of(record)
+def facts(folder: Path | None) -> dict[str, Any]:
+    """What a run's folder adds to Ray's own record: `run` (the wrapper's record) and `withdrawn` (when), as
+    `normalise` reads them; `run_expected` if there should be one."""
     if folder is None or not folder.is_dir():
         return {}
     found = wrapper.record(folder)
     at = withdrawn_at(folder) if found is None else None
     run = {} if found is None else {"run": found._asdict()}
     return {"run_expected": True, **run, **({} if at is None else {"withdrawn": at})}
+
+
+class Notes:
+    """Where each run lies, by its name, in a folder of ours: a head that forgot a job forgot this with it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def keep(self, name: str, folder: Path) -> None:
+        """Before the submit, so that no job is there without one. Raises OSError."""
+        private(self.root)
+        draft = self.root / f".{name}.{os.getpid()}"
+        draft.write_text(str(folder), encoding="utf-8")
+        draft.replace(self.root / name)
+
+    def folder(self, name: str) -> Path | None:
+        """None where there is no note (somebody else's job, another machine)."""
+        try:
+            return Path((self.root / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def drop(self, name: str) -> None:
+        """The person let the job be deleted: nothing is to be told of it any more."""
+        (self.root / name).unlink(missing_ok=True)
 
 
 def withdraw(folder: Path, at: datetime) -> bool:

@@ -6,7 +6,8 @@ times in milliseconds, ...), and beside it, where they are known:
     request        resource -> amount that the entrypoint reserves (`CPU`, `GPU`, `memory` in bytes)
     nodes          the nodes alive, each resource -> amount; autoscales: more may come
     node           {name, alive} of the node where the entrypoint runs
-    run            the wrapper's record; run_expected: there should be one; withdrawn: taken back before it began
+    run            the wrapper's record; run_expected: there should be one; withdrawn: taken back before it began;
+                   beat_s: seconds between two of its heartbeats
     time_limit_s   the limit that we put around the command
     missing        true for a job that the head does not know; head_younger: the head began after the submit
     now            the time of the look
@@ -22,14 +23,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.clusters.ray_nodes import moment, too_large
-from agent.clusters.wrapper import REFUSED_CODE
+from agent.clusters.wrapper import BEAT_S, REFUSED_CODE
 from states.observation import Phase, Waiting
 
 REASON_MAX = 300
 NATIVE_MAX = 120
 UNTOLD = timedelta(minutes=5)
 """After so long since its submit a job that Ray calls RUNNING runs, although no record says when it began."""
-OUTLIVED = "its command had ended, and said how, before Ray lost sight of the job"
+ENDED_UNSEEN = "Ray lost sight of it; its own record says how it ended"
+LIVES_UNSEEN = "Ray lost sight of it, and it still runs: its heartbeat goes on"
+BEATS = 4
+"""A run whose heartbeat is older than so many intervals is taken for dead."""
 TIMED_OUT_CODE = 124
 """What `timeout` ends with."""
 
@@ -68,7 +72,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
 def normalise(native: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of an `Observation` (all but taken_at and twins) from one job's native words."""
     if native.get("missing"):
-        return _missing(native)
+        return _unless_it_lives(native, _missing(native))
     status = str(native.get("status") or "")
     if native.get("withdrawn") and not native.get("run"):
         return {
@@ -85,10 +89,27 @@ def normalise(native: Mapping[str, Any]) -> dict[str, Any]:
         return fields | _pending(native)
     fields |= {"started_at": _time(_run(native).get("started_at"))}
     if status == "RUNNING":
-        return fields | _running(native)
+        return _unless_it_lives(native, fields | _running(native))
     if status not in ("SUCCEEDED", "FAILED", "STOPPED"):
         return fields | {"phase": Phase.unknown}
-    return fields | _ended(native, status)
+    return _unless_it_lives(native, fields | _ended(native, status))
+
+
+def _unless_it_lives(native: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """A head or a node that is gone says nothing of a program that outlived it: its own record and heartbeat do.
+    To call it lost while it runs would have it run twice."""
+    run, now = _run(native), _time(native.get("now"))
+    if fields["phase"] not in (Phase.lost, Phase.gone) or not run:
+        return fields
+    known = {**fields, "cause": "", "started_at": _time(run.get("started_at"))}
+    if (code := run.get("exit_code")) is not None:
+        ended = {"phase": Phase.failed if code else Phase.succeeded, "ended_at": _time(run.get("ended_at"))}
+        return {**known, "reason": ENDED_UNSEEN, **ended, "confirmed": True, **_exit(int(code), native)}
+    beat = _time(run.get("heartbeat_at"))
+    silence = timedelta(seconds=BEATS * float(native.get("beat_s") or BEAT_S))
+    if beat is not None and now is not None and now - beat < silence:
+        return {**known, "phase": Phase.running, "reason": LIVES_UNSEEN, "ended_at": None}
+    return fields
 
 
 def _missing(native: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,10 +170,10 @@ def _ended(native: Mapping[str, Any], status: str) -> dict[str, Any]:
     if status == "SUCCEEDED":
         code = native.get("driver_exit_code")
         return told | {"phase": Phase.succeeded, "exit_code": 0 if code is None else code}
-    return told | _failed(native, run)
+    return told | _failed(native)
 
 
-def _failed(native: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+def _failed(native: Mapping[str, Any]) -> dict[str, Any]:
     message = str(native.get("message") or "")
     code = native.get("driver_exit_code")
     if code is None and (found := ENTRYPOINT.search(message[:REASON_MAX])):
@@ -164,9 +185,6 @@ def _failed(native: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]
         phase, cause = Phase.failed, "scheduling.unsatisfiable"
     if cause == "node.lost" and _cause(message) == "memory.host":
         phase, cause = Phase.failed, "memory.host"
-    if phase is Phase.lost and run.get("exit_code") is not None:
-        ended = Phase.failed if run["exit_code"] else Phase.succeeded
-        return {"phase": ended, "reason": OUTLIVED, **_exit(int(run["exit_code"]), native)}
     return {"phase": phase, "reason": _reason(native), "cause": cause or _cause(message)}
 
 

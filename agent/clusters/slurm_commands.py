@@ -18,6 +18,8 @@ from agent.clusters.run import NotInstalled, NotStarted, Ran, TimedOut, run
 from agent.clusters.slurm_options import Options
 from agent.clusters.slurm_parse import fields, version
 
+PROGRAMS = frozenset({"sbatch", "squeue", "sacct", "scontrol", "scancel", "sinfo"})
+
 SSH_FAILED = 255
 """ssh's own exit status when it could not connect or lost the connection."""
 WORDS_MAX = 400
@@ -84,10 +86,8 @@ class Commands:
         variables = {"SLURM_TIME_FORMAT": "%s"}
         if self.options.conf:
             variables["SLURM_CONF"] = self.options.conf
-        argv = [
-            f"{self.options.programs.rstrip('/')}/{program}" if self.options.programs else program,
-            *words,
-        ]
+        folder = self.options.programs.rstrip("/")
+        argv = [f"{folder}/{program}" if folder and program in PROGRAMS else program, *words]
         if self.options.prefix:
             told = ["env", *(f"{name}={value}" for name, value in variables.items()), *argv]
             argv = [*self.options.prefix, shlex.join(told)]

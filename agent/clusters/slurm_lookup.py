@@ -17,7 +17,15 @@ from typing import NamedTuple
 
 from agent.clusters.base import Ref, Unclear, Unreachable
 from agent.clusters.slurm_array import is_live, one_row_each
-from agent.clusters.slurm_commands import NO_ACCOUNTING, NO_SUCH_JOB, Commands, Facts, said
+from agent.clusters.slurm_commands import (
+    AWAY,
+    NO_ACCOUNTING,
+    NO_SUCH_JOB,
+    SILENT,
+    Commands,
+    Facts,
+    said,
+)
 from agent.clusters.slurm_parse import (
     FIELD,
     Row,
@@ -99,7 +107,7 @@ class Lookup:
     def _json_queue(self, words: Sequence[str]) -> list[Row] | None:
         """None when it cannot be read (too long, no plugin for it): from then on text is asked for."""
         ran = self.commands.run("squeue", "--json", *words)
-        if ran.rc != 0:
+        if ran.rc != 0 and (AWAY.search(ran.stderr) or SILENT.search(ran.stderr)):
             raise self.commands.failure("squeue", ran)
         try:
             return json_rows(ran.stdout)

@@ -103,7 +103,10 @@ def json_rows(text: str) -> list[Row]:
     answer = json.loads(text)
     if not isinstance(answer, dict) or not isinstance(answer.get("jobs"), list) or answer.get("errors"):
         raise ValueError("not a list of jobs")
-    return [_from_json(job) for job in answer["jobs"]]
+    try:
+        return [_from_json(job) for job in answer["jobs"]]
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"a job that is written in another way: {error}") from None
 
 
 def _from_json(job: Mapping[str, Any]) -> Row:

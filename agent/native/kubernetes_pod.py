@@ -1,7 +1,7 @@
 """The pod of a Job manifest: its command, image, figures, variables and folders; the rest is laid over it.
 
 The first container is the work, and becomes `main`; others stay beside it. Kubernetes itself replaces `$(NAME)` in
-words and values: where that is meant the words go over the Job as they are, since those of a request arrive unchanged.
+words and values: where that is meant the words go over the Job as they are; those of a request arrive unchanged.
 
 Never: a limit or a volume changed without a note.
 """
@@ -17,7 +17,7 @@ from agent.native.converted import Building
 from agent.yamlfile import UserFileError
 
 GPU = "nvidia.com/gpu"
-QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([numkMGTP]?i?)")
+QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([numkKMGTP]?i?)")
 UNITS = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,

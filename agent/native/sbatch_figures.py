@@ -123,10 +123,13 @@ def _cpus(built: Building, given: Given, shape: Shape, gpus: int) -> int:
         return cpus
     for option in filter(None, (per_task, per_gpu)):
         built.keep(option.word, backing="cpu")
-    if per_task is None and per_gpu is None and "exclusive" not in given and gpus:
-        built.note(
-            f"no cores are given: {8 * gpus} are asked for, 8 for each GPU as for any run; `--cpu` sets them"
-        )
+    if per_task is None and per_gpu is None and "exclusive" not in given:
+        built.request["cpu"] = shape.tasks
+        if shape.tasks > 1:
+            built.keep("--cpus-per-task=1", backing="cpu")
+        if gpus:
+            built.note("no cores are given, so each task gets one, as Slurm itself gives it; `--cpu` sets them")
+        return shape.tasks
     return 0
 
 

@@ -31,6 +31,7 @@ class Follower(ABC):
         self.functions: dict[str, Script] = {}
         self.calls: list[str] = []
         self.runs = 0
+        self.nesting = 0
         self.cwd: str | None = "."
         self.read: set[str] = set()
 

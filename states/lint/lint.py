@@ -40,7 +40,7 @@ from states.lint.scene import Report, Scene
 from states.lint.walk import Walker
 from states.lint.words import Arg, Value
 
-CHARS_MAX = 262_144
+CHARS_MAX = 131_072
 """Characters of one text that are judged."""
 
 TEXT_CHARS_MAX = 300
@@ -87,18 +87,15 @@ def lint(source: Source, scene: Scene) -> Report:
     texts = {source.name: source.text[:CHARS_MAX]}
     configs: list[tuple[str, str, int, str]] = []
     findings: list[Finding] = []
-    if source.manifest is not None:
-        findings += manifests.find(source.manifest, source.name)
-        found = manifests.walk(source.manifest, source.name, walker)
-        configs += [(source.name, text, offset, name) for name, text, offset in found]
-    elif source.kind == "python":
-        walker.pythons.append(PythonText(source.name, source.text, 0, None))
-    else:
-        walker.walk_text(source.text[:CHARS_MAX], source.name, env=_given(scene))
-    walked = walker.walked()
-    for concern in SHELL:
-        findings += concern(walked, scene)
     unread: list[str] = []
+    try:
+        configs += _walk(source, scene, walker, findings)
+        walked = walker.walked()
+        for concern in SHELL:
+            findings += concern(walked, scene)
+    except RecursionError:
+        walked = walker.walked()
+        unread.append(f"{source.name} is nested too deeply to be read as a whole")
     for python in walked.pythons:
         findings += _python(python, scene, unread)
     configs += [
@@ -121,6 +118,20 @@ def lint(source: Source, scene: Scene) -> Report:
         unread.append(f"{source.name}: only the first {CHARS_MAX} characters were read")
     wanted = tuple(dict.fromkeys((*walked.wanted, *sorted(scene.asked))))
     return Report(tuple(_placed(findings, texts, source.name)), wanted, tuple(unread))
+
+
+def _walk(
+    source: Source, scene: Scene, walker: Walker, findings: list[Finding]
+) -> Iterator[tuple[str, str, int, str]]:
+    """The walk of the text, whatever it is; yields the configurations that a manifest carries."""
+    if source.manifest is not None:
+        findings += manifests.find(source.manifest, source.name)
+        for name, text, offset in manifests.walk(source.manifest, source.name, walker):
+            yield source.name, text, offset, name
+    elif source.kind == "python":
+        walker.pythons.append(PythonText(source.name, source.text, 0, None))
+    else:
+        walker.walk_text(source.text[:CHARS_MAX], source.name, env=_given(scene))
 
 
 def _given(scene: Scene) -> dict[str, Value]:

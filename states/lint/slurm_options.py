@@ -7,19 +7,19 @@ from __future__ import annotations
 
 LONG = frozenset(
     "account acctg-freq array batch bb bbf begin bell chdir cluster-constraint clusters comment"
-    " constraint container container-id container-image container-mount-home container-mounts container-"
-    " name container-workdir container-writable contiguous core-spec cores-per-socket cpu-freq cpus-per-"
-    " gpu cpus-per-node cpus-per-task deadline delay-boot dependency distribution error exclude exclusive"
-    " export export-file external-launcher extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus"
-    " gpus-per-node gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs immediate"
-    " input job-name kill-on-invalid-dep licenses mail mail-type mail-user mcs-label mem mem-bind mem-per-"
-    " cpu mem-per-gpu mincpus network nice no-bell no-container-mount-home no-kill no-requeue nodefile"
-    " nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode"
-    " output overcommit oversubscribe parsable parsable2 partition power prefer priority profile propagate"
-    " qos quiet reboot requeue reservation resource-monitor resv-ports segment share signal sockets-per-"
-    " node spread-job stepmgr switches tasks-per-node test-only thread-spec threads-per-core time time-min"
-    " tmp tres-bind tres-per-task uid usage use-min-nodes verbose version wait wait-all-nodes wckey"
-    " workdir wrap".split()
+    " constraint container container-id container-image container-mount-home container-mounts"
+    " container-name container-workdir container-writable contiguous core-spec cores-per-socket cpu-freq"
+    " cpus-per-gpu cpus-per-node cpus-per-task deadline delay-boot dependency distribution error exclude"
+    " exclusive export export-file external-launcher extra extra-node-info get-user-env gid gpu-bind"
+    " gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs"
+    " immediate input job-name kill-on-invalid-dep licenses mail mail-type mail-user mcs-label mem"
+    " mem-bind mem-per-cpu mem-per-gpu mincpus network nice no-bell no-container-mount-home no-kill"
+    " no-requeue nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node"
+    " ntasks-per-socket open-mode output overcommit oversubscribe parsable parsable2 partition power"
+    " prefer priority profile propagate qos quiet reboot requeue reservation resource-monitor resv-ports"
+    " segment share signal sockets-per-node spread-job stepmgr switches tasks-per-node test-only"
+    " thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes"
+    " verbose version wait wait-all-nodes wckey workdir wrap".split()
 )
 SHORT = {
     "A": "account",

@@ -44,12 +44,13 @@ def find(walked: Walked) -> Iterator[Finding]:
     for unit in walked.units:
         said: set[int] = set()
         strict = _strict(unit)
+        unseen = any(r.outer and r.via[-1:] and r.via[-1].name in ("source", "eval") for r in unit.runs)
         for run in unit.runs:
             for finding in (
                 *_removal(run, unit, strict),
                 *_placeholders(run),
                 *_left_blank(run),
-                *_unset(run, unit, strict),
+                *_unset(run, unit, strict, unseen),
             ):
                 if finding.line not in said:
                     said.add(finding.line)
@@ -162,11 +163,10 @@ def _assigned(unit: Unit) -> Iterator[Finding]:
                 yield _found("warn", value.line, "the placeholder was never filled in", _MEND_FILL, unit)
 
 
-def _unset(run: Run, unit: Unit, strict: bool) -> Iterator[Finding]:
+def _unset(run: Run, unit: Unit, strict: bool, unseen: bool) -> Iterator[Finding]:
     """Names that nothing sets, in the words of the work."""
     if not is_work(run) and run.name not in ("cd", "expr"):
         return
-    unseen = any(r.outer and r.via[-1:] and r.via[-1].name in ("source", "eval") for r in unit.runs)
     for arg in run.args:
         for part in arg.word.parts if arg.word is not None else ():
             if part.kind != "var" or part.operator or part.text in run.env:

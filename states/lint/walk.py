@@ -2,7 +2,7 @@
 
 Every shell text that takes part is a `Unit`; every program that is started is a `Run` with its words expanded, what
 stands in front of it and how it stands there (in a loop, behind `||`, in the background). A function that is never
-called never runs. Bounded: `RUNS_MAX` runs, `DEPTH_MAX` levels.
+called never runs. Bounded: `RUNS_MAX` runs, `UNITS_DEEP` texts inside each other.
 
 Never: judge; the concerns do.
 """
@@ -29,9 +29,16 @@ from states.lint.shell import (
 )
 from states.lint.words import Arg, Value, resolve
 
-RUNS_MAX = 2_000
-DEPTH_MAX = 8
+RUNS_MAX = 600
+LAYERS_MAX = 8
+"""Launchers in front of one command."""
+
 CALLS_MAX = 4
+"""Functions that call each other."""
+
+UNITS_MAX = 200
+UNITS_DEEP = 6
+"""Shell texts inside each other."""
 
 
 class Walker(Follower):
@@ -50,12 +57,14 @@ class Walker(Follower):
         where: Where | None = None,
     ) -> Unit | None:
         """One shell text, walked to its end; None where the nesting is too deep."""
-        if len(via) > 3 * DEPTH_MAX or len(self.units) > 200:
+        if self.nesting >= UNITS_DEEP or len(self.units) > UNITS_MAX:
             return None
         lines = lines or tuple(range(1, text.count("\n") + 2))
         unit = Unit(file, self.scene.parse(text), text, lines, how, via, flags, env=dict(env or {}))
         self.units.append(unit)
+        self.nesting += 1
         self._script(unit.script, unit, where or Where())
+        self.nesting -= 1
         return unit
 
     def walk_args(self, args: tuple[Arg, ...], unit: Unit, env: Mapping[str, Value]) -> None:
@@ -166,7 +175,7 @@ class Walker(Follower):
         via: tuple[Wrapper, ...],
     ) -> None:
         """One layer after another off the command, until a program stands in front."""
-        for _ in range(DEPTH_MAX):
+        for _ in range(LAYERS_MAX):
             name = program(args)
             if name in self.functions and not via:
                 self._call(name, args, unit, where)

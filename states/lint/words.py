@@ -18,6 +18,8 @@ from states.lint.shell import Part, Word
 
 ARGS_MAX = 400
 DEPTH_MAX = 6
+TEXT_MAX = 20_000
+"""Characters of one value: what doubles itself again and again is cut."""
 _PIECE = re.compile(r"\S+")
 _ARITHMETIC_NAME = re.compile(r"\$?\{?([A-Za-z_]\w{0,60})\}?", re.ASCII)
 
@@ -66,7 +68,7 @@ def resolve(word: Word, env: Env, lines: tuple[int, ...]) -> list[Arg]:
     text, known = "", True
     for part in word.parts:
         piece, sure = _expanded(part, env, 0)
-        text, known = text + piece, known and sure
+        text, known = (text + piece)[:TEXT_MAX], known and sure
     return [Arg(text.replace("\\\n", ""), file_line(lines, word.line), known, word)]
 
 
@@ -167,6 +169,8 @@ def rendered(word: Word, env: Env, lines: tuple[int, ...], depth: int = 0) -> tu
     text = ""
     at: list[int] = []
     for part in word.parts:
+        if len(text) > 4 * TEXT_MAX:
+            break
         piece, piece_lines = _rendered(part, env, lines, depth)
         if not at:
             at = piece_lines[:1]

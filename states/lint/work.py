@@ -16,21 +16,24 @@ _TALK = frozenset(
     " readonly typeset alias cd pushd popd mkdir touch chmod chown ln module ml source . conda mamba micromamba"
     " deactivate shift read getopts scontrol squeue sacct scancel nc ping seq kill pkill break continue let test ["
     " clear tput tree wc grep sed awk sort cut tr basename dirname realpath readlink tee less more logger"
-    " column diff uniq md5sum sha256sum stat file jq yq bc expr shuf pgrep pstree lsof nproc lsb_release dmesg".split()
+    " column diff uniq md5sum sha256sum stat file jq yq bc expr shuf pgrep pstree lsof nproc dmesg".split()
 )
 _SETTING_UP = frozenset(
     "cp mv rm rsync tar unzip gunzip wget curl git scp ssh find xargs zip gzip pip uv".split()
 )
 _SETTING_UP_TOO = frozenset(
     "apt apt-get yum dnf apk npm yarn pnpm poetry pdm spack huggingface-cli hf wandb aws gsutil gcloud rclone azcopy"
-    " s5cmd ray redis-cli nvidia-cuda-mps-control service systemctl mount umount fusermount modprobe sysctl kubectl docker"
-    " sshpass dos2unix patch make cmake ninja gdown modelscope kaggle easy_install gem cargo dpkg rpm brew".split()
+    " s5cmd ray redis-cli nvidia-cuda-mps-control service systemctl mount umount fusermount modprobe sysctl"
+    " kubectl docker sshpass dos2unix patch make cmake ninja gdown modelscope kaggle easy_install"
+    " gem cargo dpkg rpm brew".split()
 )
 _HELPERS = re.compile(
     r"nvidia-smi|tensorboard|gpustat|nvitop|htop|top|dstat|vmstat|iostat|sar|jupyter(?:-\w+)?|redis-server|mongod"
-    r"|mysqld|postgres|etcd|Xvfb|vncserver|mlflow|aim|ray|ollama|nginx|tail|watch|sleep|dcgmi|nvidia-cuda-mps-control"
+    r"|mysqld|postgres|etcd|Xvfb|vncserver|mlflow|aim|ray|ollama|nginx|tail|watch|sleep|dcgmi"
+    r"|nvidia-cuda-mps-control"
     r"|sshd|ssh|socat|frpc|autossh|code-server|filebrowser|minio|mosquitto|prometheus|node_exporter|wandb|syncer"
-    r"|echo|inotifywait|rclone|rsync|carb|carla\w*|roscore|vllm|sglang|lmdeploy|text-generation-launcher|trtllm-serve"
+    r"|echo|inotifywait|rclone|rsync|carb|carla\w*|roscore|vllm|sglang|lmdeploy|text-generation-launcher"
+    r"|trtllm-serve"
 )
 _SERVING = re.compile(
     r"serv(?:e|er|ing)|api|daemon|monitor|watch|tensorboard|logger|controller|http|proxy|worker_?pool|router|"

@@ -118,6 +118,11 @@ def pairs(text: str) -> Iterator[Placed]:
         yield Placed(found.start(), found.end(), reading)
 
 
+def has_pair(of: str) -> bool:
+    """Whether a line of this shape could hold a pair at all."""
+    return _PAIR.search(of) is not None or ("bytes" in of and _RECEIVED.search(of) is not None)
+
+
 def number(text: str) -> float:
     """The value of what `N` matches."""
     return float(text.replace(",", ""))

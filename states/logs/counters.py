@@ -9,12 +9,14 @@ Never: count attempts, waiting, memory, ports, versions or points of restart as 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from states.logs.bars import NUMBERS_PER_LINE_MAX, Kind, N, Placed, Reading, bars, number, pairs
+from states.logs.bars import NUMBERS_PER_LINE_MAX, Kind, N, Placed, Reading, bars, has_pair, number, pairs
+from states.logs.shapes import has_digit, per_shape, shape
 from states.logs.units import (
     COUNTDOWN_OF_TIME,
     GOAL_WORDS,
@@ -92,36 +94,74 @@ class Keyed(NamedTuple):
 def keyed(text: str) -> list[Keyed]:
     """All `key: number` pieces of a line, at most `NUMBERS_PER_LINE_MAX`."""
     found: list[Keyed] = []
-    for match in _KEYED.finditer(text):
-        before = text[max(0, match.start() - _NEAR_CHARS) : match.start()]
-        if match["note"] and match["note"].isalpha():
-            before = f"{before}{match['note']} "
-        sep = match["sep"].strip()[:1].replace("：", ":") or " "
-        value = number(match["value"])
-        found.append(Keyed(match["key"], before, value, match.start(), match.end(), sep))
-        if len(found) >= NUMBERS_PER_LINE_MAX:
-            break
+    for start, key_end, note, sep, value, end in _keyed_spans(shape(text)):
+        before = text[max(0, start - _NEAR_CHARS) : start] + note
+        found.append(Keyed(text[start:key_end], before, number(text[value:end]), start, end, sep))
     if "oss " in text and (late := _LOSS_AT.search(text, 0, _SCANNED_CHARS)):
         ahead = text[max(0, late.start() - _NEAR_CHARS) : late.start()]
         found.append(Keyed(late["key"], ahead, number(late["value"]), late.start("value"), late.end(), ":"))
     return found
 
 
+@per_shape
+def _keyed_spans(of: str) -> tuple[tuple[int, int, str, str, int, int], ...]:
+    """(start, end of the key, note, sign, start of the value, end) of every `key: number` in a shape."""
+    found = []
+    for match in itertools.islice(_KEYED.finditer(of), NUMBERS_PER_LINE_MAX):
+        note = f"{match['note']} " if match["note"] and match["note"].isalpha() else ""
+        sep = match["sep"].strip()[:1].replace("：", ":") or " "
+        found.append((match.start(), match.end("key"), note, sep, match.start("value"), match.end()))
+    return tuple(found)
+
+
+class _Possible(NamedTuple):
+    """What a shape can hold at all."""
+
+    bars: bool
+    pairs: bool
+    glued: bool
+    percent: bool
+    countdown: bool
+    counts: bool
+    bare: bool
+
+
+@per_shape
+def _possible(of: str) -> _Possible:
+    return _Possible(
+        bars=any(True for _ in bars(of)),
+        pairs=has_pair(of),
+        glued=_GLUED.search(of) is not None,
+        percent="%" in of and _PERCENT.search(of) is not None,
+        countdown=_COUNTDOWN.search(of) is not None,
+        counts=_AFTER.search(of) is not None,
+        bare=_BARE.search(of, 0, 160) is not None,
+    )
+
+
 def readings(text: str, pieces: Sequence[Keyed]) -> list[Reading]:
     """Every number on the line that may count work. `pieces` is what `keyed` found on the same line."""
-    if not any(map(str.isdigit, text)) or (text[:1] == "|" and _GAUGE.match(text)):
+    if not has_digit(text) or (text[:1] == "|" and _GAUGE.match(text)):
         return []
-    placed: list[Placed] = [*bars(text), *_ordinals(text), *_glued(text)]
-    placed.extend([pair for pair in pairs(text) if not _covered(pair.start, placed)])
+    possible = _possible(shape(text))
+    placed: list[Placed] = [*bars(text)] if possible.bars else []
+    placed.extend(_ordinals(text))
+    if possible.glued:
+        placed.extend(_glued(text))
+    if possible.pairs:
+        placed.extend([pair for pair in pairs(text) if not _covered(pair.start, placed)])
     found = [one.reading for one in placed]
     found.extend(_units(text, pieces, placed))
-    found.extend(_percent(text, found))
-    found.extend(_countdowns(text))
+    if possible.percent:
+        found.extend(_percent(text, found))
+    if possible.countdown:
+        found.extend(_countdowns(text))
     if text.startswith("Time = ") and (simulated := _SIMULATED.match(text)):
         found.append(Reading("time", "word", number(simulated["t"]), None, "time"))
     if all(reading.kind == "word" for reading in found):
-        found.extend(_counts(text))
-        if (match := _BARE.search(text, 0, 160)) is not None:
+        if possible.counts:
+            found.extend(_counts(text))
+        if possible.bare and (match := _BARE.search(text, 0, 160)) is not None:
             told = bool(pieces) and match[0].lstrip(" ]").startswith("[")
             found.append(Reading("bracket" if told else "bare", "bare", float(match["n"])))
     return found

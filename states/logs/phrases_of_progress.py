@@ -8,7 +8,11 @@ Never: take the end of a part (`epoch 3 done`, `finished loading`) for the end o
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+from states.logs.shapes import per_shape, shape
+
+OVERFLOW_CHARS = 2_000
 SENTENCE_CHARS = 400
 """Characters of a line that are searched for a sentence; sentences stand near the start."""
 
@@ -30,12 +34,12 @@ _FINISHED = re.compile(
     r"|completed successfully|finished successfully|successfully completed|\brun_stop\b.{0,80}\bsuccess"
     r"|final (?:result|test|validation|accuracy|metrics|model saved)|saved? (?:the )?final model"
     r"|^\W{0,4}final[ _]\w{0,40}[ :=].{0,40}(?:loss|acc|score|ppl|bpb|perplexity)"
-    r"|\b(?:exit(?:ed)?(?: with)?(?: code)?|ret(?:urn)?_?code)[ :=]{1,3}0\b"
     r"|\d{1,6} passed(?:, \d{1,6} \w{1,12}){0,4} in [\d.]{1,10}s|JOB DONE|Normal termination|\bfinished!{1,5}"
     r"|^\W{0,4}(?:all )?(?:done|finished|complete|completed)\W{0,4}$|download (?:completed?|finished)"
     r"|(?:训练|任务|评估|推理|运行|全部|下载|处理)(?:已经?)?(?:全部|顺利)?(?:完成|结束|完毕)",
     re.IGNORECASE,
 )
+_EXITED = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code)?|ret(?:urn)?_?code)[ :=]{1,3}0\b")
 _PART = re.compile(
     r"(?:epoch|step|iter\w*|stage|task|batch|shard|fold|layer|chunk|worker|rank|phase|round|turn) ?[#:]? ?"
     r"\d[\d./]{0,12}[^.]{0,24}(?:done|finished|completed?)"
@@ -156,9 +160,10 @@ _FINISHED_HINTS = (
 )  # fmt: skip
 _OVERFLOW = re.compile(
     r"overflow[! ].{0,60}skip|skip\w* step|overflow detected|gradient overflow|found (?:inf|nan)"
-    r"|grad(?:ient)?s? (?:are|is) (?:nan|inf)|number of skipped iterations:\s{0,6}[1-9]",
+    r"|grad(?:ient)?s? (?:are|is) (?:nan|inf)",
     re.IGNORECASE,
 )
+_SKIPPED = re.compile(r"number of skipped iterations:\s{0,6}[1-9]")
 _SPEED = r"(?:tok(?:en)?s?/s|req(?:uest)?s?/s|samples/s|images/s)"
 _THROUGHPUT = re.compile(
     rf"(?:throughput|{_SPEED}|tokens[_ ]per[_ ]sec\w{{0,4}}|qps|rps)[^\d\n]{{0,24}}"
@@ -170,46 +175,77 @@ _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,:]\d+)*")
 _SPINNER = re.compile(r"[-\\|/\u2800-\u28ff◐◓◑◒]+")
 
 
-def closes(text: str) -> bool:
-    """Whether the line tells how long all took, as many programs do once, at their end."""
-    near = text[:SENTENCE_CHARS].lower()
-    return "time" in near and _CLOSES.search(near) is not None
+class _Told(NamedTuple):
+    """What all lines of one shape say. exits, skips: where a digit decides, so that the line itself is asked.
+
+    figures: where the throughputs stand.
+    """
+
+    phase: str
+    finished: bool
+    closes: bool
+    exits: bool
+    overflowed: bool
+    skips: bool
+    figures: tuple[tuple[int, int], ...]
 
 
-def finished(text: str) -> bool:
-    """Whether the line says that the whole work is complete."""
-    near = text[:SENTENCE_CHARS].lower()
-    if not any(hint in near for hint in _FINISHED_HINTS):
-        return False
-    return _FINISHED.search(near) is not None and _PART.search(near) is None
+@per_shape
+def _told(of: str) -> _Told:
+    near, far = of[:SENTENCE_CHARS].lower(), of[:OVERFLOW_CHARS].lower()
+    whole = _PART.search(near) is None
+    ends = any(hint in near for hint in _FINISHED_HINTS)
+    wrong = any(hint in far for hint in ("overflow", "skip", "nan", "inf"))
+    return _Told(
+        phase=_phase(near),
+        finished=ends and whole and _FINISHED.search(near) is not None,
+        closes="time" in near and _CLOSES.search(near) is not None,
+        exits=ends and whole and _EXITED.search(near) is not None,
+        overflowed=wrong and _OVERFLOW.search(far) is not None,
+        skips="skipped iterations" in far,
+        figures=tuple(found.span(found.lastgroup or 0) for found in _THROUGHPUT.finditer(of[:OVERFLOW_CHARS])),
+    )
 
 
-def phase(text: str) -> str:
-    """The phase that a line speaks of, or ""."""
-    near = text[:SENTENCE_CHARS].lower()
+def _phase(near: str) -> str:
     for name, pattern in _PHASES:
         if any(hint in near for hint in _PHASE_HINTS[name]) and pattern.search(near):
             return name
     return ""
 
 
+def closes(text: str) -> bool:
+    """Whether the line tells how long all took, as many programs do once, at their end."""
+    return _told(shape(text)).closes
+
+
+def finished(text: str) -> bool:
+    """Whether the line says that the whole work is complete."""
+    told = _told(shape(text))
+    return told.finished or (told.exits and _EXITED.search(text[:SENTENCE_CHARS].lower()) is not None)
+
+
+def phase(text: str) -> str:
+    """The phase that a line speaks of, or ""."""
+    return _told(shape(text)).phase
+
+
 def overflowed(text: str) -> bool:
     """Whether the line reports a step that was skipped for an overflow."""
-    near = text[:2000].lower()
-    return (
-        any(hint in near for hint in ("overflow", "skip", "nan", "inf"))
-        and _OVERFLOW.search(near) is not None
-    )
+    told = _told(shape(text))
+    return told.overflowed or (told.skips and _SKIPPED.search(text[:OVERFLOW_CHARS].lower()) is not None)
 
 
 def throughput(text: str) -> float | None:
     """Work per second on a line of a service; None if it names none. The best figure on the line counts."""
-    figures = [float(found["after"] or found["before"]) for found in _THROUGHPUT.finditer(text[:2000])]
-    return max(figures) if figures else None
+    spans = _told(shape(text)).figures
+    return max(float(text[start:end]) for start, end in spans) if spans else None
 
 
 def served(text: str) -> bool:
     """Whether the line records a request that succeeded: a sign of life that no retry line outweighs."""
+    if "HTTP/" not in text and "200 OK" not in text:
+        return False
     return _SERVED.search(text[:SENTENCE_CHARS]) is not None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from states.logs.shapes import per_shape, shape
 from states.logs.stamps import DURATION, duration_s
 
 _MATCHES_MAX = 64
@@ -49,29 +50,53 @@ NO_PULSE = Pulse()
 
 def pulse(text: str) -> Pulse:
     """ETA, elapsed time and speed of one line; the last of each kind counts, as later bars overwrite."""
-    if not any(hint in text for hint in _HINTS):
+    spans = _spans(shape(text))
+    if spans is None:
         return NO_PULSE
+    eta = duration_s(text[slice(*spans.eta)]) if spans.eta else None
+    elapsed = duration_s(text[slice(*spans.elapsed)]) if spans.elapsed else None
+    if spans.rate is None:
+        return Pulse(eta, elapsed)
+    rate = _number(text[slice(*spans.rate)])
+    if spans.fast:
+        return Pulse(eta, elapsed, rate * spans.factor, spans.of)
+    seconds = rate * spans.factor
+    return Pulse(eta, elapsed, 1.0 / seconds, spans.of) if seconds > 0 else Pulse(eta, elapsed)
+
+
+class _Spans(NamedTuple):
+    """Where in a shape the times and the rate stand. fast: units per second, else seconds per unit."""
+
+    eta: tuple[int, int] | None
+    elapsed: tuple[int, int] | None
+    rate: tuple[int, int] | None
+    fast: bool = False
+    factor: float = 1.0
+    of: str = ""
+
+
+@per_shape
+def _spans(of: str) -> _Spans | None:
+    """The last of each kind, as later bars overwrite; None if there is nothing."""
+    if not any(hint in of for hint in _HINTS):
+        return None
     eta = elapsed = None
-    if times := _last(_TIMES, text):
-        eta, elapsed = duration_s(times["eta"]), duration_s(times["elapsed"])
+    if times := _last(_TIMES, of):
+        eta, elapsed = times.span("eta"), times.span("elapsed")
     else:
-        if left := _last(_ETA, text):
-            eta = duration_s(left["eta"] or left["before"])
-        if spent := _last(_ELAPSED, text):
-            elapsed = duration_s(spent["elapsed"])
-    return Pulse(eta, elapsed, *_rate(text))
-
-
-def _rate(text: str) -> tuple[float | None, str]:
-    if fast := _last(_RATE, text):
-        return _number(fast["r"]) * (1e3 if fast["k"] else 1.0), fast["of"]
-    found = _last(_SLOW_RATE, text) or _last(_PER_ITERATION, text)
+        if left := _last(_ETA, of):
+            eta = left.span("eta") if left["eta"] else left.span("before")
+        if spent := _last(_ELAPSED, of):
+            elapsed = spent.span("elapsed")
+    if fast := _last(_RATE, of):
+        return _Spans(eta, elapsed, fast.span("r"), True, 1e3 if fast["k"] else 1.0, fast["of"])
+    found = _last(_SLOW_RATE, of) or _last(_PER_ITERATION, of)
     if found is None:
-        return None, ""
+        return _Spans(eta, elapsed, None) if eta or elapsed else None
     groups = found.groupdict()
     unit = groups.get("u") or groups.get("u2") or "s"
-    seconds = _number(found["r"]) * {"ms": 1e-3, "min": 60.0}.get(unit, 1.0)
-    return (1.0 / seconds, groups.get("of") or "it") if seconds > 0 else (None, "")
+    factor = {"ms": 1e-3, "min": 60.0}.get(unit, 1.0)
+    return _Spans(eta, elapsed, found.span("r"), False, factor, groups.get("of") or "it")
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -8,8 +8,11 @@ Never: a word that occurs in one program only.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Literal
+
+from states.logs.shapes import per_shape, shape
 
 Context = Literal["", "eval", "load"]
 
@@ -93,14 +96,23 @@ _LOAD = re.compile(
 )
 _SOURCE_FILE = re.compile(r"\.(?:py|pyx|cc?|cpp|cxx|cu|h|hpp|rs|go|java|scala|js|ts|sh|jl)$")
 _CAMEL = re.compile(r"([a-z])([A-Z])")
+_KEPT = 4_096
+"""Words and short labels whose meaning is remembered: a log uses the same ones on every line."""
+
 _BETWEEN_WORDS = re.compile(r"[^0-9A-Za-z\u4e00-\u9fff]+")
 
 
 def words(key: str) -> list[str]:
     """A key cut into lower-case words: `train/globalStep_idx` -> train, global, step, idx."""
-    return [word for word in _BETWEEN_WORDS.split(_CAMEL.sub(r"\1 \2", key).lower()) if word]
+    return list(_words(key))
 
 
+@functools.lru_cache(maxsize=_KEPT)
+def _words(key: str) -> tuple[str, ...]:
+    return tuple(word for word in _BETWEEN_WORDS.split(_CAMEL.sub(r"\1 \2", key).lower()) if word)
+
+
+@functools.lru_cache(maxsize=_KEPT)
 def unit_of(word: str) -> str:
     """The canonical unit of a word: one of UNITS_OF_WORK, or an item word in the singular; else ""."""
     for unit, names in zip(UNITS_OF_WORK, (_STEPS, _EPOCHS, _EPISODES, _BATCHES), strict=True):
@@ -116,24 +128,37 @@ def is_plural(word: str) -> bool:
 
 def denied(near: str) -> bool:
     """Whether the words near a number make it an attempt, a wait or a sign of life: never work (E5)."""
-    return _DENIED.search(near) is not None
+    return _denied(shape(near))
 
 
 def restored(near: str) -> bool:
     """Whether the words near a number make it the point a run was saved at or resumed from."""
-    return _RESTORED.search(near) is not None
+    return _restored(shape(near))
 
 
+@per_shape
+def _denied(of: str) -> bool:
+    return _DENIED.search(of) is not None
+
+
+@per_shape
+def _restored(of: str) -> bool:
+    return _RESTORED.search(of) is not None
+
+
+@functools.lru_cache(maxsize=_KEPT)
 def measured(near: str) -> bool:
     """Whether the words near a number make it a size, a score or an address."""
     return _MEASURED.search(near) is not None
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def countable(key: str) -> bool:
     """Whether a key without a unit word may still name a count; if it rises evenly it is taken for one."""
     return _NO_COUNT.search(key) is None and _SOURCE_FILE.search(key) is None
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def from_source_file(key: str) -> bool:
     """Whether a key is a file name, so that the number behind it is a line of code (`launch.py:256`)."""
     return _SOURCE_FILE.search(key) is not None
@@ -141,6 +166,11 @@ def from_source_file(key: str) -> bool:
 
 def context(near: str) -> Context:
     """What the words around a number speak of: evaluation, loading and fetching, or neither."""
-    if _EVAL.search(near):
+    return _context(shape(near))
+
+
+@per_shape
+def _context(of: str) -> Context:
+    if _EVAL.search(of):
         return "eval"
-    return "load" if _LOAD.search(near) else ""
+    return "load" if _LOAD.search(of) else ""

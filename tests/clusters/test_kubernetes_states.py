@@ -198,9 +198,9 @@ def test_more_than_the_whole_quota_is_never() -> None:
         ("error looking up service account lab/trainer", Waiting.held),
     ],
 )
-def test_other_refusals_of_a_pod_are_held(message: str, waiting: Waiting) -> None:
+def test_other_refusals_of_a_pod(message: str, waiting: Waiting) -> None:
     look = refused(message)
-    assert (look.phase, look.held, look.waiting) == (Phase.pending, True, waiting)
+    assert (look.phase, look.held, look.waiting) == (Phase.pending, waiting is Waiting.held, waiting)
 
 
 def test_just_submitted_is_pending() -> None:
@@ -321,6 +321,18 @@ def test_running() -> None:
     look = seen(job(active=1, ready=1), pod())
     assert (look.phase, look.node, look.attempt, look.replicas_ready) == (Phase.running, "n1", 0, 1)
     assert (look.exit_code, look.ended_at) == (None, None)
+
+
+def test_a_phase_is_believed_where_no_container_is_told() -> None:
+    look = seen(job(), pod("Running", state={}))
+    assert (look.phase, look.replicas_ready) == (Phase.running, 1)
+
+
+def test_a_word_that_nobody_knows_is_told_and_counts_as_alive() -> None:
+    look = seen(job(), pod("Hibernating", state={}))
+    assert look.phase == Phase.unknown
+    assert "Hibernating" in look.reason
+    assert "Hibernating" in look.native
 
 
 def test_a_crash_loop_is_running_with_its_restarts() -> None:
@@ -459,9 +471,9 @@ def reserved(reason: str, message: str) -> Object:
         ((), Phase.pending, Waiting.wait, False),
         ((reserved("Pending", "insufficient unused quota for cpu, 4 more"),), Phase.pending, Waiting.wait, False),
         ((reserved("WaitingForQuota", "couldn't assign flavors"),), Phase.pending, Waiting.wait, False),
-        ((reserved("Pending", "request > maximum capacity (9 > 8)"),), Phase.pending, Waiting.never, True),
-        ((reserved("Pending", "insufficient quota for cpu in flavor f"),), Phase.pending, Waiting.never, True),
-        ((reserved("NoMatchingFlavor", "no flavor"),), Phase.pending, Waiting.never, True),
+        ((reserved("Pending", "request > maximum capacity (9 > 8)"),), Phase.pending, Waiting.never, False),
+        ((reserved("Pending", "insufficient quota for cpu in flavor f"),), Phase.pending, Waiting.never, False),
+        ((reserved("NoMatchingFlavor", "no flavor"),), Phase.pending, Waiting.never, False),
         ((reserved("Inadmissible", "LocalQueue lab doesn't exist"),), Phase.pending, Waiting.held, True),
         ((reserved("Misconfigured", "bad"),), Phase.pending, Waiting.held, True),
         ((told("QuotaReserved"),), Phase.pending, Waiting.wait, False),

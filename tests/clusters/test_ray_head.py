@@ -68,7 +68,7 @@ def test_it_comes_apart(ray: Ray, bench: RayBench, eventually: Eventually) -> No
     assert unsent.native == "FAILED JOB_SUPERVISOR_ACTOR_START_TIMEOUT"
 
     # The store behind the dashboard dies: the dashboard answers, and knows nothing of any job.
-    waits = f"until [ -e {bench.workspace}/go ]; do sleep 0.1; done; exit 7"
+    waits = f"until [ -e {bench.workspace}/go ]; do sleep 0.1; done; echo over; exit 7"
     orphan = submit(cluster, bench.spec("sh", "-c", waits))
     until(orphan, Phase.running)
     assert ray.kill("gcs_server") >= 1
@@ -92,10 +92,15 @@ def test_it_comes_apart(ray: Ray, bench: RayBench, eventually: Eventually) -> No
     folder = run_dir(bench.workspace, orphan.name)
     eventually(lambda: (found := record(folder)) is not None and found.exit_code == 7)
 
-    # A new head at the old address knows none of them: lost to it, and never an end.
+    # A new head at the old address knows none of them. Where a run lies is noted here: its own record is its end.
+    # From elsewhere it is lost, and without the time of its submit only gone; never an end.
     ray.start_anew()
-    assert look(cluster, orphan).phase == Phase.lost
-    assert look(cluster, Ref(orphan.name)).phase == Phase.gone
+    end = look(cluster, orphan)
+    assert (end.phase, end.exit_code, end.confirmed, end.native) == (Phase.failed, 7, True, "404")
+    assert cluster.logs(orphan).text == "over\n"
+    elsewhere = bench.client(root=bench.workspace / "elsewhere")
+    assert look(elsewhere, orphan).phase == Phase.lost
+    assert look(elsewhere, Ref(orphan.name)).phase == Phase.gone
     assert list(cluster.find(sent.name)) == []
 
     # The submit that may have arrived is sent once more under its name, and runs.

@@ -56,7 +56,7 @@ def test_a_visible_workspace_is_where_the_wrapped_command_runs(tmp_path: Path) -
     assert "timeout --kill-after=30 9 sh" in made["entrypoint"]
     record = {"submission_id": "job-a0-12345678", "metadata": made["metadata"]}
     assert ray_runs.folder_of(record) == folder
-    run = ray_runs.facts(record)["run"]
+    run = ray_runs.facts(folder)["run"]
     assert (run["exit_code"], run["id"]) == (5, "")
 
 
@@ -71,7 +71,7 @@ def test_what_is_withdrawn_runs_nothing_and_what_runs_is_not_withdrawn(tmp_path:
     assert subprocess.run(made["entrypoint"], shell=True, stderr=subprocess.DEVNULL).returncode == 98
     assert not (tmp_path / "ran").exists()
     record = {"submission_id": "job-a0-12345678", "metadata": made["metadata"]}
-    assert ray_runs.facts(record) == {"run_expected": True, "withdrawn": NOW}
+    assert ray_runs.facts(ray_runs.folder_of(record)) == {"run_expected": True, "withdrawn": NOW}
     wrapper.forget(folder)
     assert subprocess.run(made["entrypoint"], shell=True).returncode == 0
     assert not ray_runs.withdraw(folder, NOW)
@@ -85,7 +85,7 @@ def test_what_is_withdrawn_runs_nothing_and_what_runs_is_not_withdrawn(tmp_path:
 def test_a_folder_that_is_not_the_runs_own_is_not_followed(folder: Any) -> None:
     record = {"submission_id": "job", "metadata": {ray_runs.FOLDER: folder}}
     assert ray_runs.folder_of(record) is None
-    assert ray_runs.facts(record) == {}
+    assert ray_runs.facts(None) == {}
 
 
 def test_figures_names_and_metadata() -> None:

@@ -23,7 +23,7 @@ DIED = (
 
 
 def seen(status: str, **native: Any) -> Observation:
-    told = normalise({"status": status, "start_time": SUBMITTED_MS, "now": NOW, **native})
+    told = normalise({"start_time": SUBMITTED_MS, "now": NOW, "status": status, **native})
     return Observation(taken_at=NOW, **told)
 
 
@@ -139,7 +139,32 @@ def test_a_loss_does_not_hide_an_end_that_the_wrapper_recorded() -> None:
     for code, phase in ((0, Phase.succeeded), (3, Phase.failed)):
         run = {**BEGUN, "ended_at": NOW, "exit_code": code}
         end = seen("FAILED", message=DIED, error_type="JOB_SUPERVISOR_ACTOR_DIED", run=run, run_expected=True)
-        assert (end.phase, end.exit_code, end.confirmed) == (phase, code, True)
+        assert (end.phase, end.exit_code, end.confirmed, end.cause) == (phase, code, True, "")
+
+
+@pytest.mark.parametrize(
+    "native",
+    [
+        {"status": "FAILED", "message": DIED, "error_type": "JOB_SUPERVISOR_ACTOR_DIED"},
+        {"status": "RUNNING", "node": {"name": "n7", "alive": False}},
+        {"status": "", "missing": True, "head_younger": True},
+        {"status": "", "missing": True},
+    ],
+)
+def test_what_still_beats_is_not_lost(native: dict[str, Any]) -> None:
+    """It would run twice."""
+    beats = {**BEGUN, "heartbeat_at": NOW - timedelta(seconds=50)}
+    lives = seen(**native, run=beats)
+    assert (lives.phase, lives.cause, lives.started_at) == (Phase.running, "", BEGUN["started_at"])
+    for silent in (
+        seen(**native, run=beats, beat_s=10),
+        seen(**native, run=BEGUN),
+        seen(**native),
+        seen(**{**native, "now": NOW + timedelta(seconds=15)}, run=beats),
+    ):
+        assert silent.phase in (Phase.lost, Phase.gone)
+    over = seen(**native, run={**beats, "ended_at": NOW, "exit_code": 3})
+    assert (over.phase, over.exit_code, over.confirmed, over.ended_at) == (Phase.failed, 3, True, NOW)
 
 
 def test_ends() -> None:

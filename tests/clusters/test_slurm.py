@@ -52,9 +52,10 @@ def until(cluster: SlurmCluster, eventually: Eventually) -> Until:
     """`until(ref, Phase.running)`: the first look that shows one of these phases (by default any end)."""
 
     def wait(ref: Ref, *phases: Phase) -> Observation:
-        return eventually(
+        found: Observation = eventually(
             lambda: seen if (seen := look(cluster, ref)).phase in (phases or OVER) else None, within_s=60
         )
+        return found
 
     return wait
 

@@ -38,9 +38,10 @@ def until(cluster: SlurmCluster, eventually: Eventually) -> Until:
     """`until(ref, Phase.running)`: the first look that shows one of these phases (by default any end)."""
 
     def wait(ref: Ref, *phases: Phase) -> Observation:
-        return eventually(
+        found: Observation = eventually(
             lambda: seen if (seen := look(cluster, ref)).phase in (phases or OVER) else None, within_s=60
         )
+        return found
 
     return wait
 
@@ -72,7 +73,7 @@ def test_what_the_controller_forgot_is_told_by_accounting(
     assert told == {
         succeeds.name: (Phase.succeeded, 0, True),
         fails.name: (Phase.failed, 3, True),
-        array.name: (Phase.succeeded, 0, False),
+        array.name: (Phase.succeeded, 0, True),
         "their job": (Phase.failed, 5, False),
     }
     assert seen[array.name].native.startswith("3 COMPLETED")

@@ -50,9 +50,10 @@ def until(cluster: SlurmCluster, eventually: Eventually) -> Until:
     """`until(ref, Phase.running)`: the first look that shows one of these phases (by default any end)."""
 
     def wait(ref: Ref, *phases: Phase) -> Observation:
-        return eventually(
+        found: Observation = eventually(
             lambda: seen if (seen := look(cluster, ref)).phase in (phases or OVER) else None, within_s=60
         )
+        return found
 
     return wait
 
@@ -126,6 +127,21 @@ def test_json_tells_the_same_as_text(
         name: seen.model_dump(exclude=times) for name, seen in text.items()
     }
     assert text["killed"].signal == 9
+
+
+def test_a_squeue_without_json_is_read_as_text(bench: SlurmBench, tmp_path: Path) -> None:
+    """The programs lie in a folder of their own, and this squeue was built without the plugin for it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    refuses = '[ "$1" = --json ] && { echo "squeue: fatal: no such plugin" >&2; exit 1; }'
+    (folder / "squeue").write_text(f'#!/bin/sh\n{refuses}\nexec /usr/bin/squeue "$@"\n')
+    (folder / "squeue").chmod(0o755)
+    for program in ("sbatch", "scontrol", "scancel"):
+        (folder / program).symlink_to(f"/usr/bin/{program}")
+    client = bench.client(queue_json=True, programs=str(folder))
+    ref = submit(client, bench.spec(*ends(0), extra_args=("--hold",)))
+    assert look(client, ref).held
+    assert [match.cluster_job_id for match in client.find(ref.name)] == [ref.cluster_job_id]
 
 
 def test_a_list_too_long_to_read_is_read_in_pages(

@@ -53,7 +53,7 @@ def test_figures_become_arguments() -> None:
 
 
 def test_a_container_goes_around_the_command() -> None:
-    words = {"container": ["apptainer", "exec", "--nv"]}
+    words: dict[str, Any] = {"container": ["apptainer", "exec", "--nv"]}
     _, script = sent(spec("python", "x.py", image="a b.sif", mounts=("/data:/data",)), **words)
     assert (
         shlex.join(["apptainer", "exec", "--nv", "--bind", "/data:/data", "a b.sif", "python", "x.py"])

@@ -102,7 +102,7 @@ def test_two_kills_change_nothing(
     first: str, undisturbed: Mapping[str, tuple[Counter[str], Ending]], ground: Callable[[], Path]
 ) -> None:
     """Each ordered pair of points: the second life is killed as well, at its first passing of another one."""
-    story = "to its end"
+    story = next(story for story, point in EVERY_RUN if point == first)
     counted, wanted = undisturbed[story]
     for number in {1, (counted[first] + 1) // 2, counted[first]} - {0}:
         for second in crash.POINTS:

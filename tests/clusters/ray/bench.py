@@ -10,7 +10,7 @@ from agent.clusters.base import Ref
 from agent.clusters.ray import JOBS, RayCluster
 from agent.clusters.ray_http import Answer, Http
 from agent.clusters.ray_logs import TERMINAL
-from agent.clusters.ray_runs import facts
+from agent.clusters.ray_runs import facts, folder_of
 from states.spec import Spec
 from tests.clusters.ray.engine import Ray, free_ports
 
@@ -38,7 +38,13 @@ class RayBench:
         self.ray = ray
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
-        self.options = {"address": ray.address, "workspace_visible": True, **options}
+        self.options = {
+            "address": ray.address,
+            "workspace_visible": True,
+            "heartbeat_s": 0.4,
+            "root": folder / "notes",
+            **options,
+        }
         self._calls = 0
 
     def client(self, **options: Any) -> RayCluster:
@@ -65,7 +71,7 @@ class RayBench:
         client = RayCluster("ray", self.options)
 
         def lives(record: Mapping[str, Any]) -> bool:
-            return record["status"] not in TERMINAL and "withdrawn" not in facts(record)
+            return record["status"] not in TERMINAL and "withdrawn" not in facts(folder_of(record))
 
         for record in client._records():
             if record["status"] not in TERMINAL:

@@ -208,15 +208,14 @@ class Slurm:
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
         self.root.chmod(0o755)
-        files = {
-            "key-file": key,
+        files: dict[str, str] = {
+            "key-file": key.name,
             "socket": "munge.socket",
             "pid-file": "munge.pid",
             "seed-file": "munge.seed",
+            "log-file": "munge.log",
         }
-        words = [
-            f"--{switch}={self.root / file}" for switch, file in (files | {"log-file": "munge.log"}).items()
-        ]
+        words = [f"--{switch}={self.root / file}" for switch, file in files.items()]
         self._daemon("munged", "munged", "--foreground", "--force", "--num-threads=2", *words)
         self.wait((self.root / "munge.socket").exists)
 
