@@ -76,15 +76,10 @@ def take_over(app: App) -> None:
 
     Only where the database lies in the state folder: another may be shared with processes not seen from here.
     """
-    from agent.store import JOBS
+    from agent.leases import free_all
 
-    if str(app.state_dir) not in app.settings.database_url:
-        return
-    with app.store.write() as connection:
-        connection.execute(
-            JOBS.update().where(JOBS.c.lease_until.is_not(None)).values(lease_token="", lease_until=None)
-        )
-        connection.execute(JOBS.update().where(JOBS.c.wake_at.is_not(None)).values(wake_at=app.clock.now()))
+    if str(app.state_dir) in app.settings.database_url:
+        free_all(app.store, app.clock)
 
 
 def is_busy(app: App) -> bool:

@@ -16,7 +16,8 @@ from sqlalchemy import CursorResult, update
 
 from agent import crash
 from agent.clock import Clock, serial
-from agent.store import JOBS, Store
+from agent.database import JOBS
+from agent.store import Store
 
 LEASE_S = 240.0
 """At least four times the longest call's time-out."""
@@ -71,3 +72,14 @@ def release(store: Store, lease: Lease) -> None:
             .where(JOBS.c.id == lease.job_id, JOBS.c.lease_token == lease.token)
             .values(lease_token="", lease_until=None)
         )
+
+
+def free_all(store: Store, clock: Clock) -> None:
+    """Free every lease and make every timer due: for the one process that carries runs here, after a kill.
+
+    The caller knows that nobody else is at work (a lock of the operating system, not a time-out).
+    """
+    with store.write() as connection:
+        held = update(JOBS).where(JOBS.c.lease_until.is_not(None))
+        connection.execute(held.values(lease_token="", lease_until=None))
+        connection.execute(update(JOBS).where(JOBS.c.wake_at.is_not(None)).values(wake_at=clock.now()))

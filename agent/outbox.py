@@ -15,7 +15,7 @@ from agent import crash
 from agent.leases import Lease
 from agent.perform import perform
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import Redo, Submit
 from states.events import AnyEvent, EffectGivenUp, SubmitUnclear
 

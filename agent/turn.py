@@ -12,7 +12,7 @@ from __future__ import annotations
 from agent import leases
 from agent.outbox import perform_next
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import Redo
 
 EFFECTS_MAX = 200

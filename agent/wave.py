@@ -14,7 +14,7 @@ from datetime import datetime
 from agent import crash
 from agent.clusters.base import Cluster, ClusterError, Ref
 from agent.ports import Ports
-from agent.store import Due
+from agent.due import Due
 from states.events import AnyEvent, ClusterUnreachable, Observed, WakeDue
 from states.observation import Observation
 from states.quiet import is_quiet

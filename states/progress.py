@@ -8,6 +8,7 @@ Never: a clock of its own; a number that counts attempts or waiting; memory beyo
 
 from __future__ import annotations
 
+import bisect
 import math
 import statistics
 from collections import Counter as Tally
@@ -153,12 +154,10 @@ def _progress(
     again, quote = _repeats(piece, lines, max(moved, piece.sped, piece.served) if service else moved)
     rate, cadence = _speed(piece, main, clock([line.text for line in lines]))
     named, where = _phase(piece, main)
-    numbered = enumerate(points, 1)
-    curve = [Point(step=_step_at(main, index, order), value=value) for order, (index, value) in numbered]
     return Progress(
         main=main.counter() if main else None,
         counters=tuple(one.counter() for one in live),
-        losses=thinned(curve),
+        losses=_curve(main, points),
         loss=values[-1] if values else None,
         loss_nan_run=nan_run(values),
         loss_missing_steps=_missing(main, points),
@@ -194,12 +193,13 @@ def _from_zero(main: Series | None, real: Sequence[Series]) -> int:
     return sum(1 for index in main.anew_at if index > others)
 
 
-def _step_at(main: Series | None, index: int, order: int) -> float:
-    """The main counter's value when a line was printed; the ordinal of the value without a counter."""
+def _curve(main: Series | None, points: Sequence[tuple[int, float]]) -> tuple[Point, ...]:
+    """The losses at the main counter's values when they were printed; numbered without a counter."""
     if main is None:
-        return float(order)
-    value = next((value for value, at in reversed(main.moves) if at <= index), None)
-    return value if value is not None else main.first
+        return thinned([Point(step=order, value=value) for order, (_, value) in enumerate(points, 1)])
+    ats = [at for _, at in main.moves]
+    steps = [main.first, *(value for value, _ in main.moves)]
+    return thinned([Point(step=steps[bisect.bisect_right(ats, index)], value=value) for index, value in points])
 
 
 def _log_eta(piece: _Piece, main: Series | None) -> float | None:

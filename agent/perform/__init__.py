@@ -11,7 +11,7 @@ from typing import Any
 from agent.leases import Lease
 from agent.perform import checks, collect, interpret, kin, logs, remember, stop, submit, tell
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.events import AnyEvent
 from states.job import Job
 

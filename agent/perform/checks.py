@@ -15,7 +15,7 @@ from agent.clusters.base import ClusterError
 from agent.leases import Lease
 from agent.ports import Ports
 from agent.secrets import Secrets, advice
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.credentials import MalformedGroups, find_pair, groups
 from states.effects import RunCheck
 from states.events import CheckFinished

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from agent.clusters.wrapper import record, run_dir
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import Collect
 from states.events import OutputsCollected
 from states.job import Collected, Job

@@ -8,7 +8,7 @@ from __future__ import annotations
 from agent.clusters.base import ClusterError
 from agent.leases import Lease
 from agent.ports import Ports, ref_of
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import Interpret
 from states.events import Interpreted
 from states.job import Job

@@ -10,7 +10,7 @@ from __future__ import annotations
 from agent import crash
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import Delegate, StopChild, TellParent
 from states.events import ChildFinished, StopRequested
 from states.job import Job

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import Remember
 from states.job import Job
 

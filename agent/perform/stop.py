@@ -9,7 +9,7 @@ from agent import crash
 from agent.clusters.base import ClusterError, NotThere, Ref
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import DeleteJob, StopJob
 from states.events import Deleted, StopAsked
 from states.job import Job

@@ -9,7 +9,7 @@ from agent import crash
 from agent.clusters.base import ClusterError, NotThere, Refused, Submission
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states.effects import FindByName, Submit
 from states.events import AnyEvent, LookedUp, SubmitRejected, Submitted, SubmitUnclear
 from states.job import Job

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.store import AskedEffect
+from agent.asked import AskedEffect
 from states import reports
 from states.effects import Ask, Report, Withdraw
 from states.job import Job

@@ -26,7 +26,8 @@ from agent.scenarios.model import JobStory, Story
 from agent.scenarios.scripts import script
 from agent.secrets import Secrets
 from agent.service import Service
-from agent.store import Redact, Store
+from agent.database import Redact
+from agent.store import Store
 from states.effects import Interpret, Remember
 from states.events import Interpreted
 from states.job import Job

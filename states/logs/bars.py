@@ -7,11 +7,13 @@ Never: take a date, a path, a score or a retry for a pair that counts; scan a li
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from states.logs.shapes import per_shape, shape
 from states.logs.units import (
     COUNTER_QUALIFIERS,
     UNITS_OF_WORK,
@@ -108,9 +110,7 @@ def bars(text: str) -> Iterator[Placed]:
 
 def pairs(text: str) -> Iterator[Placed]:
     """Every `n/N` and `n of N` that may count: no dates, paths, scores, memory figures or retries."""
-    for count, match in enumerate(_PAIR.finditer(text)):
-        if count >= NUMBERS_PER_LINE_MAX:
-            return
+    for match in _pair_matches(shape(text)):
         if (reading := _pair(text, match)) is not None:
             yield Placed(match.start(), match.end(), reading)
     if "bytes" in text and (found := _RECEIVED.search(text)):
@@ -118,9 +118,15 @@ def pairs(text: str) -> Iterator[Placed]:
         yield Placed(found.start(), found.end(), reading)
 
 
+@per_shape
+def _pair_matches(of: str) -> tuple[re.Match[str], ...]:
+    """Where the pairs of a shape stand."""
+    return tuple(itertools.islice(_PAIR.finditer(of), NUMBERS_PER_LINE_MAX))
+
+
 def has_pair(of: str) -> bool:
     """Whether a line of this shape could hold a pair at all."""
-    return _PAIR.search(of) is not None or ("bytes" in of and _RECEIVED.search(of) is not None)
+    return bool(_pair_matches(of)) or ("bytes" in of and _RECEIVED.search(of) is not None)
 
 
 def number(text: str) -> float:
@@ -155,18 +161,20 @@ def _bar(text: str, match: re.Match[str], total: float | None) -> Reading:
 
 
 def _pair(text: str, match: re.Match[str]) -> Reading | None:
-    value, total = scaled(match["n"], match["nu"]), scaled(match["N"], match["Nu"])
+    """A pair of this text; `match` says where it stands in the text's shape, so its digits are not the text's."""
+    done, goal = text[slice(*match.span("n"))], text[slice(*match.span("N"))]
+    value, total = scaled(done, match["nu"]), scaled(goal, match["Nu"])
     before = text[max(0, match.start() - 60) : match.start()]
     if total <= 0 or value > total * 1.2 + 1 or _DATE_PAIR.match(text, match.start()):
         return None
-    named, tail = label(_SHARE.sub("", before)), match["tail"].strip()
+    named, tail = label(_SHARE.sub("", before) if "%" in before else before), match["tail"].strip()
     if _STATES.match(text, match.end("Nu")):
         return None
     if denied(before[-32:] + match["tail"]) or measured(named):
         return None
     suffix = match["Nu"].strip()
     if tail in _BYTE_WORDS or suffix.endswith(("B", "b", "bytes")):
-        value = value if match["nu"].strip() else scaled(match["n"], suffix)
+        value = value if match["nu"].strip() else scaled(done, suffix)
         return Reading(_generic(named) or "bytes", "bytes", value, total, "byte", context(named))
     if (unit := _unit(named)) in UNITS_OF_WORK:
         return Reading(_unit_name(named), "unit", value, total, unit, context(named))

@@ -9,6 +9,7 @@ Never: count attempts, waiting, memory, ports, versions or points of restart as 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -25,6 +26,7 @@ from states.logs.units import (
     SETTING_WORDS,
     TOTAL_WORDS,
     UNITS_OF_WORK,
+    Context,
     context,
     countable,
     denied,
@@ -203,33 +205,51 @@ def _unit_reading(text: str, piece: Keyed, live: bool) -> Reading | None:
 
     live: the line carries a loss, so a plural beside it counts (`steps: 900 loss: 2.1`) and is no setting.
     """
-    ahead = [word.lower() for word in found[0].split()] if (found := _AHEAD.search(piece.before)) else []
-    tokens = words(piece.key)
+    around = _around(shape(piece.before))
+    meant = _meant(piece.key, around, piece.sep, live)
+    whole = piece.value.is_integer()
+    if meant is None or not (whole or meant.unit == "epoch") or _MEASURE.match(text, piece.end):
+        return None
+    if meant.unit in UNITS_OF_WORK and restored(text[max(0, piece.start - 28) : piece.start]):
+        return None
+    written = text[piece.start + len(piece.key) : piece.end].lstrip(" .:=[('\"") if meant.unit else ""
+    return meant._replace(value=piece.value, fractional="." in written)
+
+
+@per_shape
+def _around(of: str) -> tuple[tuple[str, ...], str]:
+    """(one or two words right before a key, the last piece before it), in lower case; of a shape."""
+    found = _AHEAD.search(of)
+    ahead = tuple(word.lower() for word in found[0].split()) if found else ()
+    return ahead, "".join(of.split()[-1:])
+
+
+@functools.lru_cache(maxsize=4_096)
+def _meant(key: str, around: tuple[tuple[str, ...], str], sep: str, live: bool) -> Reading | None:
+    """What a key counts, as a reading without its value; None for what is no count."""
+    ahead, last = list(around[0]), around[1]
+    tokens = words(key)
     if ahead and tokens and set(tokens) <= POSITION_WORDS:
         tokens = [*words(ahead.pop()), *tokens]
-    near = " ".join([*ahead, piece.key])
-    if not tokens or from_source_file(piece.key) or denied(near) or _MEASURE.match(text, piece.end):
+    near = " ".join([*ahead, key])
+    if not tokens or from_source_file(key) or denied(near):
         return None
     base = len(tokens)
     while base > 1 and tokens[base - 1] in POSITION_WORDS:
         base -= 1
     unit = unit_of(tokens[base - 1])
-    if not piece.value.is_integer() and unit != "epoch":
+    if unit:
+        return _judged(tokens, base, ahead, unit, sep, live, context(f"{near} {last}"))
+    if not countable(key) or measured(near):
         return None
-    if not unit:
-        if not countable(piece.key) or measured(near):
-            return None
-        return Reading("_".join([*ahead[-1:], *tokens]), "word", piece.value, None, "", context(near))
-    if unit in UNITS_OF_WORK and restored(text[max(0, piece.start - 28) : piece.start]):
-        return None
-    return _judged(text, tokens, base, ahead, unit, piece, live)
+    return Reading("_".join([*ahead[-1:], *tokens]), "word", 0.0, None, "", context(near))
 
 
 def _judged(
-    text: str, tokens: list[str], base: int, ahead: list[str], unit: str, piece: Keyed, live: bool
+    tokens: list[str], base: int, ahead: list[str], unit: str, sep: str, live: bool, near: Context
 ) -> Reading | None:
     """A unit word with its qualifiers: a counter, a goal, or a setting (None)."""
-    assigned = piece.sep in ":=.|" and bool(ahead)
+    assigned = sep in ":=.|" and bool(ahead)
     qualifiers = {*tokens[: base - 1], *(ahead if assigned else ())}
     if qualifiers & SETTING_WORDS or (ahead and ahead[-1] in SETTING_AHEAD):
         return None
@@ -237,10 +257,8 @@ def _judged(
     plural = is_plural(tokens[base - 1])
     goal = bool(hints & TOTAL_WORDS) or (not live and (plural or bool(hints & GOAL_WORDS)))
     name = "_".join([*(ahead if assigned and goal else ()), *tokens])
-    near = context(" ".join([*ahead, piece.key, *piece.before.split()[-1:]]))
     kind: Kind = "word" if unit not in UNITS_OF_WORK else "quota" if goal else "unit"
-    written = text[piece.start + len(piece.key) : piece.end].lstrip(" .:=[('\"")
-    return Reading(name, kind, piece.value, None, unit, near, "." in written)
+    return Reading(name, kind, 0.0, None, unit, near)
 
 
 def _percent(text: str, found: Sequence[Reading]) -> Iterator[Reading]:

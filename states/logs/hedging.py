@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from states.logs.shapes import per_shape, shape
+
 BEFORE_CHARS = 240
 """How far before a match a word of advice still governs it."""
 
@@ -59,20 +61,43 @@ def of_shell(text: str) -> bool:
 
 def supposed(text: str, start: int) -> bool:
     """Is what stands at `start` only advised, supposed, done without, or printed as an option?"""
-    before = text[max(0, start - BEFORE_CHARS) : start]
-    if _SUPPOSES.search(before) or _DUMP.search(before) or _USAGE.match(text):
-        return True
-    return bool(_CAN_BE_IGNORED.search(text) or _DOES_WITHOUT.search(text))
+    of = shape(text)
+    return _passed_over(of) or _led_in(of[max(0, start - BEFORE_CHARS) : start])
+
+
+@per_shape
+def _led_in(before: str) -> bool:
+    return _SUPPOSES.search(before) is not None or _DUMP.search(before) is not None
+
+
+@per_shape
+def _passed_over(of: str) -> bool:
+    return bool(_USAGE.match(of) or _CAN_BE_IGNORED.search(of) or _DOES_WITHOUT.search(of))
+
+
+@per_shape
+def _mild(of: str) -> bool:
+    return _MILD.search(of) is not None
+
+
+@per_shape
+def _again(of: str) -> bool:
+    return _AGAIN.search(of) is not None
+
+
+@per_shape
+def _informs(of: str) -> bool:
+    return _INFORMS.search(of) is not None
 
 
 def mild(text: str) -> bool:
     """Is the line below error level, or does it announce another try? NCCL's WARN is an error by its manual."""
-    return _MILD.search(text) is not None
+    return _mild(shape(text))
 
 
 def tries_again(text: str) -> bool:
     """Does the line announce that the same is done once more?"""
-    return _AGAIN.search(text) is not None
+    return _again(shape(text))
 
 
 def restarts(text: str) -> bool:
@@ -82,7 +107,7 @@ def restarts(text: str) -> bool:
 
 def informs(text: str) -> bool:
     """Is it a line of a logger at its informing level?"""
-    return _INFORMS.search(text) is not None
+    return _informs(shape(text))
 
 
 def after_logger(text: str) -> str | None:

@@ -24,6 +24,7 @@ from states.logs.log_events import (
     sign_of,
     weigh,
 )
+from states.logs.shapes import per_shape, shape
 from states.logs.signatures import Candidates, Hit, Signatures
 from states.logs.tracebacks import Raised, Trace, Tracebacks
 from states.reading import Line, Quote, Sign
@@ -98,7 +99,7 @@ class _Pickings:
             self._add(at, line, hit, mild)
         if at in self._owner or any(weigh(hit.entry) is not Weight.likely for hit in hits):
             return
-        if _EXCEPTIONAL.search(line.text) and _stands_alone(line.text):
+        if _exceptional(shape(line.text)) and _stands_alone(line.text):
             self._loose.append(at)
         elif not hits:
             self._plain.append(at)
@@ -144,8 +145,9 @@ class _Pickings:
             self._keep(event)
 
     def _note(self, hit: Hit, line: Line) -> None:
-        if len(self._signs) < SIGNS_MAX:
-            self._signs.setdefault((hit.entry.id, line.rank), sign_of(hit.entry, line, hit.start))
+        key = (hit.entry.id, line.rank)
+        if key not in self._signs and len(self._signs) < SIGNS_MAX:
+            self._signs[key] = sign_of(hit.entry, line, hit.start)
 
     def _keep(self, event: Event) -> None:
         rank = event.sign.rank if event.sign.rank in self._ranks or len(self._ranks) < RANKS_MAX else ""
@@ -162,6 +164,11 @@ class _Pickings:
         if explained or link.name in WRAPPERS:
             return None
         return of_exception(link, chain, number, self._lines[link.at], self._signatures)
+
+
+@per_shape
+def _exceptional(of: str) -> bool:
+    return _EXCEPTIONAL.search(of) is not None
 
 
 def _refined(ordered: Sequence[Event]) -> Event:

@@ -9,6 +9,7 @@ Never: judge whether a loss is good; keep more than LOSS_POINTS_MAX points.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ _WHOLE_WORDS = frozenset(
 _SETTING_WORDS = frozenset(
     "scale scaler weight weights coef coeff type best min max patience function fn reduction ratio".split()
 )
+_CLOSE = re.compile(r"loss|损失|误差", re.IGNORECASE)
 _CJK_LOSS = re.compile(r"损失|误差")
 
 
@@ -68,7 +70,9 @@ class LossBook:
 
 def loss_name(piece: Keyed) -> str:
     """A stable name for a key that holds a loss, with the words before it; "" if it holds none."""
-    tokens = words(piece.key)
+    tokens, known = _key(piece.key)
+    if not known and (len(tokens) != 1 or not _CLOSE.search(piece.before[-20:])):
+        return ""
     near = words(piece.before[-20:])[-2:] if piece.before.endswith((" ", "_")) else []
     ahead = [word for word in near if not word.isdigit()]
     if not tokens or set(tokens) & _SETTING_WORDS:
@@ -112,6 +116,13 @@ def nan_run(values: Sequence[float]) -> int:
             break
         run += 1
     return run
+
+
+@functools.lru_cache(maxsize=4_096)
+def _key(key: str) -> tuple[list[str], bool]:
+    """(the words of a key, whether they name a loss)."""
+    tokens = words(key)
+    return tokens, _has_loss(tokens)
 
 
 def _has_loss(tokens: Sequence[str]) -> bool:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from states.logs.log_events import Event, Weight, found_sign, quote
+from states.logs.shapes import per_shape, shape
 from states.logs.signatures import Signatures
 from states.reading import Line
 
@@ -52,11 +54,25 @@ def not_a_number(lines: Sequence[Line], known: Signatures) -> list[Event]:
 
 def _ruined(text: str) -> bool | None:
     """Is every loss on the line NaN or infinite (or zero beside a gradient that is)? None if it shows no loss."""
-    losses = [found["value"].lower().lstrip("-") for found in _LOSS.finditer(text)]
+    told = _told(shape(text))
+    if told is None or told.ruined or not told.lost:
+        return None if told is None else told.ruined
+    return all(float(text[start:end]) == 0 for start, end in told.numbers)
+
+
+class _Told(NamedTuple):
+    """What a shape shows: losses that are all no numbers, a gradient that is none, where the numbers stand."""
+
+    ruined: bool
+    lost: bool
+    numbers: tuple[tuple[int, int], ...]
+
+
+@per_shape
+def _told(of: str) -> _Told | None:
+    losses = [(found["value"].lower().lstrip("-"), found.span("value")) for found in _LOSS.finditer(of)]
     if not losses:
         return None
-    if all(value in ("nan", "inf") for value in losses):
-        return True
-    return _LOST_GRADIENT.search(text) is not None and all(
-        float(value) == 0 for value in losses if value[0].isdigit()
-    )
+    ruined = all(value in ("nan", "inf") for value, _ in losses)
+    numbers = tuple(span for value, span in losses if value[0].isdigit())
+    return _Told(ruined, _LOST_GRADIENT.search(of) is not None, numbers)

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from states.logs import patterns
+from states.logs.shapes import per_shape, shape
 from states.reading import Frozen, Owner, Role
 
 Candidates = Callable[[str], Iterable[int]]
@@ -83,24 +84,31 @@ class Signatures:
             for needle in patterns.needles(entry.signature):
                 self.by_needle.setdefault(needle, []).append(position)
         self.needles = tuple(sorted(self.by_needle))
+        self._shaped: dict[str, set[int]] = {}
+        for needle, ats in self.by_needle.items():
+            self._shaped.setdefault(shape(needle), set()).update(ats)
         self._gate = (
-            re.compile(f"(?=({patterns.trie(self.needles)}))") if self.needles else re.compile(r"(?!)")
+            re.compile(f"(?=({patterns.trie(self._shaped)}))") if self._shaped else re.compile(r"(?!)")
         )
         self._starting: dict[str, frozenset[int]] = {}
         self._compiled: dict[int, re.Pattern[str]] = {}
+        self._candidates = per_shape(self._of_shape)
 
     def candidates(self, text: str) -> Iterable[int]:
-        """Positions of entries whose needle may stand in the text; the default for `match`."""
+        """Positions of entries whose needle, digits aside, stands in the text; the default for `match`."""
+        return self._candidates(shape(text))
+
+    def _of_shape(self, of: str) -> tuple[int, ...]:
         found: set[int] = set()
-        for literal in {hit[1] for hit in self._gate.finditer(text)}:
+        for literal in {hit[1] for hit in self._gate.finditer(of)}:
             found |= self._entries_from(literal)
-        return sorted(found)
+        return tuple(sorted(found))
 
     def _entries_from(self, literal: str) -> frozenset[int]:
         """Entries of every needle that begins with the literal (the gate stops at the shortest of them)."""
         known = self._starting.get(literal)
         if known is None:
-            ats = [at for needle, ats in self.by_needle.items() if needle.startswith(literal) for at in ats]
+            ats = [at for needle, ats in self._shaped.items() if needle.startswith(literal) for at in ats]
             known = self._starting[literal] = frozenset(ats)
         return known
 

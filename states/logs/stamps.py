@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from states.logs.shapes import per_shape, shape
+
 _SEARCH_CHARS = 160
 _HALF_WRAP_S = 6 * 3600.0
 
@@ -56,6 +58,8 @@ class Stamp(NamedTuple):
 
 def stamp(text: str) -> Stamp | None:
     """The first time stamp near the start of a line, or None. Seconds count from an arbitrary day."""
+    if not _may_hold(shape(text[: _SEARCH_CHARS + 40])):
+        return None
     if found := _DATED.search(text, 0, _SEARCH_CHARS):
         day = _day(found)
         if day is not None:
@@ -65,6 +69,12 @@ def stamp(text: str) -> Stamp | None:
     if found := _UNIX.search(text, 0, _SEARCH_CHARS):
         return Stamp("unix", float(found["sec"]) if found["sec"] else float(found["ms"]) / 1000.0)
     return None
+
+
+@per_shape
+def _may_hold(of: str) -> bool:
+    """Whether a line of this shape can hold a stamp at all."""
+    return not of.isascii() or "00:00:00" in of or "0000000000." in of or "0000000000000" in of
 
 
 def clock(texts: Sequence[str]) -> list[float | None]:

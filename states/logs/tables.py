@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from states.logs.bars import N, Reading, number
+from states.logs.shapes import has_digit, per_shape
 from states.logs.units import UNITS_OF_WORK, unit_of, words
 
 _CELLS_MAX = 64
@@ -36,20 +37,15 @@ class Table:
         """The counters of a row; a heading gives none and is remembered."""
         if len(text) > _ROW_CHARS_MAX:
             return []
-        if any(map(str.isdigit, text)):
+        if has_digit(text):
             return self._row(text) if self.columns else []
         self._head(text)
         return []
 
     def _head(self, text: str) -> None:
-        for split, pattern in enumerate(_SPLITS):
-            cells = _cells(text, pattern)
-            names = {column: _unit_name(cell) for column, cell in enumerate(cells)}
-            columns = {column: name for column, name in names.items() if name}
-            if len(cells) >= 2 and columns:
-                self.columns, self.cells, self.split = columns, len(cells), split
-                self.ruled = text.lstrip()[:1] == "|"
-                return
+        if (found := _heading(text)) is not None:
+            self.columns, self.cells, self.split = found
+            self.ruled = text.lstrip()[:1] == "|"
 
     def _row(self, text: str) -> list[Reading]:
         for pattern in dict.fromkeys((_SPLITS[self.split], _SPLITS[2])):
@@ -69,6 +65,18 @@ class Table:
                 total = number(count["N"]) if count["N"] else None
                 found.append(Reading(name, "unit", number(count["n"]), total, unit_of(name)))
         return found
+
+
+@per_shape
+def _heading(text: str) -> tuple[dict[int, str], int, int] | None:
+    """(columns that count, number of cells, how they are split) of a line without digits; None for no heading."""
+    for split, pattern in enumerate(_SPLITS):
+        cells = _cells(text, pattern)
+        names = {column: _unit_name(cell) for column, cell in enumerate(cells)}
+        columns = {column: name for column, name in names.items() if name}
+        if len(cells) >= 2 and columns:
+            return columns, len(cells), split
+    return None
 
 
 def _unit_name(cell: str) -> str:

@@ -145,9 +145,9 @@ class _Reader:
             self._begin(at, text)
         elif self._inside:
             self._within(at, body, self._body(after))
-        elif _FRAME.match(body) and not body.startswith("File"):
+        elif "File " in text and _FRAME.match(body) and not body.startswith("File"):
             self._headless(at, body)
-        elif (logged := _LOGGED_FRAME.match(text)) and not self._links:
+        elif "  File " in text and (logged := _LOGGED_FRAME.match(text)) and not self._links:
             self._headless(at, text[logged.end() :])
             self._prefix = _shape(logged[0])
         elif self._links:

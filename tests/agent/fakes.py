@@ -22,7 +22,8 @@ from agent.library import Library
 from agent.outbox import perform_next
 from agent.ports import Ports
 from agent.service import Service
-from agent.store import AskedEffect, Store
+from agent.asked import AskedEffect
+from agent.store import Store
 from agent.turn import turn
 from agent.wave import wave
 from states.job import Job

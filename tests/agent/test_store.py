@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import event as sql_event
 from sqlalchemy.exc import IntegrityError, StatementError
 
-from agent.store import EVENTS, JOBS, Store, Unknown
+from agent.database import EVENTS, JOBS
+from agent.store import Store, Unknown
 from states.effects import EFFECTS, Report
 from states.events import Answered, ClusterUnreachable, Delegated, Observed, StopRequested, Submitted, WakeDue
 from states.job import State

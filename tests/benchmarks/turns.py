@@ -14,7 +14,8 @@ from typing import Any
 
 from agent.clusters.base import Ref
 from agent.clusters.scripted import JobScript, ScriptedCluster
-from agent.store import JOBS, Store
+from agent.database import JOBS
+from agent.store import Store
 from agent.wave import wave
 from states.events import Answered
 from states.observation import Observation, Phase

@@ -30,7 +30,7 @@ SCRIPT = """\
 
 srun sh -c 'echo task $SLURM_PROCID of $SLURM_NTASKS with $1' - "$1"
 """
-FACTS = r"\b(NumNodes|NumTasks|MinMemoryNode|TimeLimit|Partition|CPUs/Task)=(\S+)"
+FACTS = r"\b(NumNodes|NumTasks|MinMemoryNode|TimeLimit|Partition|CPUs/Task)=([^\s-]+)"
 
 
 @pytest.fixture(scope="module")

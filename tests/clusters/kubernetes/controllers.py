@@ -14,53 +14,29 @@ from typing import Any
 
 from agent.clusters.kubernetes_objects import index_of, moment, quantity
 from agent.clusters.local_time import now
-from tests.clusters.kubernetes.store import Object, Store, copy, micro, stamp
+from tests.clusters.kubernetes.plane import (
+    FINALIZER,
+    INDEX,
+    condition,
+    is_going,
+    is_over,
+    is_true,
+    owners_of,
+    requests_of,
+    set_condition,
+)
+from tests.clusters.kubernetes.scheduler import Scheduler
+from tests.clusters.kubernetes.store import Object, Store, copy, stamp
 
-FINALIZER = "batch.kubernetes.io/job-tracking"
-INDEX = "batch.kubernetes.io/job-completion-index"
-UID = "batch.kubernetes.io/controller-uid"
 RETRY = timedelta(milliseconds=200)
 """First pause after a pod could not be made; the real one is a second, and both double."""
 
 
-def condition(item: Object, kind: str) -> Object | None:
-    return next((one for one in item.get("status", {}).get("conditions", []) if one["type"] == kind), None)
-
-
-def is_true(item: Object, kind: str) -> bool:
-    return (condition(item, kind) or {}).get("status") == "True"
-
-
-def set_condition(item: Object, kind: str, status: str, reason: str, message: str) -> bool:
-    """Whether that changed anything."""
-    told = {"type": kind, "status": status, "reason": reason, "message": message}
-    conditions = item.setdefault("status", {}).setdefault("conditions", [])
-    before = next((one for one in conditions if one["type"] == kind), None)
-    if before is not None and told.items() <= before.items():
-        return False
-    if before is not None:
-        conditions.remove(before)
-    conditions.append({**told, "lastTransitionTime": stamp()})
-    return True
-
-
-def owners_of(item: Object) -> list[str]:
-    return [owner["uid"] for owner in item["metadata"].get("ownerReferences", [])]
-
-
-def is_over(pod: Object) -> bool:
-    return pod["status"]["phase"] in ("Succeeded", "Failed")
-
-
-def is_going(pod: Object) -> bool:
-    return "deletionTimestamp" in pod["metadata"]
-
-
-class ControlPlane:
+class ControlPlane(Scheduler):
     """All controllers over one store. `settle` lets each do what it can; call it after every change."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
+        super().__init__(store)
         self.kueue = False
         self._retry: dict[str, tuple[Any, timedelta]] = {}
 
@@ -72,47 +48,18 @@ class ControlPlane:
                 self._let_go()
                 for job in self.store.all("jobs"):
                     self._sync(job)
-                self._schedule()
+                self.schedule()
                 if self.store.version == before:
                     return
 
-    def event(self, about: Object, kind: str, reason: str, message: str, *, warning: bool = False) -> None:
-        """Written by a controller: with times and a count."""
-        times = {"firstTimestamp": stamp(), "lastTimestamp": stamp(), "count": 1}
-        self._event(about, kind, reason, message, warning, times)
-
-    def event_of_scheduler(self, about: Object, reason: str, message: str, *, warning: bool = False) -> None:
-        """Written by the scheduler: with one time, and no count."""
-        self._event(about, "Pod", reason, message, warning, {"eventTime": micro(), "action": "Scheduling"})
-
-    def _event(
-        self, about: Object, kind: str, reason: str, message: str, warning: bool, more: Object
-    ) -> None:
-        metadata = about["metadata"]
-        item = {
-            "metadata": {"name": f"{metadata['name']}.{self.store.letters()}{self.store.version:x}"},
-            "involvedObject": {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
-            | {"kind": kind},
-            "reason": reason,
-            "message": message,
-            "type": "Warning" if warning else "Normal",
-            **more,
-        }
-        self.store.create("events", item, metadata.get("namespace", "default"))
-
     # --- jobs ----------------------------------------------------------------------------------------------
-
-    def pods_of(self, job: Object) -> list[Object]:
-        uid = job["metadata"]["uid"]
-        pods = self.store.all("pods", job["metadata"]["namespace"])
-        return [pod for pod in pods if uid in owners_of(pod)]
 
     def _sync(self, job: Object) -> None:
         status = job.setdefault("status", {})
         if is_true(job, "Complete") or is_true(job, "Failed"):
             self._expire(job)
             for pod in self.pods_of(job):
-                self._release(pod)
+                self.release(pod)
             return
         before = copy(status)
         pods = self.pods_of(job)
@@ -130,7 +77,7 @@ class ControlPlane:
         job["status"].pop("startTime", None)
         for pod in pods:
             if not is_over(pod):
-                self._release(pod)
+                self.release(pod)
                 self.remove(pod)
 
     def _run(self, job: Object, pods: list[Object]) -> None:
@@ -206,7 +153,7 @@ class ControlPlane:
             if not is_over(pod):
                 if not is_going(pod):
                     self.event(job, "Job", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
-                self._release(pod)
+                self.release(pod)
                 self.remove(pod)
         if all(is_over(pod) for pod in self.pods_of(job)):
             set_condition(job, "Failed", "True", target["reason"], target["message"])
@@ -317,29 +264,6 @@ class ControlPlane:
         if keep_s is not None and ended is not None and (now() - ended).total_seconds() >= keep_s:
             self.store.remove("jobs", job)
 
-    # --- pods ----------------------------------------------------------------------------------------------
-
-    def remove(self, pod: Object) -> None:
-        """Deletion begins: after the grace the kubelet ends it. A pod without a node goes at once."""
-        if is_going(pod):
-            return
-        grace_s = pod["spec"].get("terminationGracePeriodSeconds", 30)
-        placed = bool(pod["spec"].get("nodeName"))
-        pod["metadata"]["deletionTimestamp"] = stamp(now() + timedelta(seconds=grace_s))
-        pod["metadata"]["deletionGracePeriodSeconds"] = grace_s if placed else 0
-        self.store.changed("pods", pod)
-        if not placed or is_over(pod):
-            self.vanish(pod)
-
-    def vanish(self, pod: Object) -> None:
-        """The last step: the pod leaves once nobody holds it."""
-        if not pod["metadata"].get("finalizers"):
-            self.store.remove("pods", pod)
-
-    def _release(self, pod: Object) -> None:
-        if pod["metadata"].pop("finalizers", None):
-            self.store.changed("pods", pod)
-
     def _collect(self) -> None:
         """Pods and Services whose Job is no more go too."""
         uids = {job["metadata"]["uid"] for job in self.store.all("jobs")}
@@ -350,13 +274,13 @@ class ControlPlane:
                     if kind == "services":
                         self.store.remove(kind, item)
                     else:
-                        self._release(item)
+                        self.release(item)
                         self.remove(item)
         for pod in self.store.all("pods"):
             if is_going(pod) and is_over(pod):
                 job = next((job for job in self.store.all("jobs") if pod in self.pods_of(job)), None)
                 if job is None or self._is_counted(job, pod):
-                    self._release(pod)
+                    self.release(pod)
                 self.vanish(pod)
 
     def _is_counted(self, job: Object, pod: Object) -> bool:
@@ -364,96 +288,6 @@ class ControlPlane:
         rule = self._rule(job["spec"].get("podFailurePolicy", {}).get("rules", []), pod)
         ignored = rule is not None and rule[1] == "Ignore"
         return is_true(job, "Failed") or is_true(job, "Complete") or ignored
-
-    # --- the scheduler -------------------------------------------------------------------------------------
-
-    def _schedule(self) -> None:
-        waiting = [
-            pod for pod in self.store.all("pods") if not pod["spec"].get("nodeName") and not is_going(pod)
-        ]
-        waiting.sort(key=lambda pod: (-pod["spec"].get("priority", 0), pod["metadata"]["creationTimestamp"]))
-        for pod in waiting:
-            if not is_over(pod):
-                self._place(pod)
-
-    def _place(self, pod: Object) -> None:
-        wants, reasons = requests_of(pod), []
-        for node in self.store.all("nodes"):
-            if why := self._unfit(pod, wants, node):
-                reasons.append(why)
-                continue
-            name = node["metadata"]["name"]
-            pod["spec"]["nodeName"] = name
-            set_condition(pod, "PodScheduled", "True", "", "")
-            self.event_of_scheduler(
-                pod, "Scheduled", f"Successfully assigned {pod['metadata']['name']} to {name}"
-            )
-            self.store.changed("pods", pod)
-            return
-        nodes = self.store.all("nodes")
-        told = ", ".join(f"{reasons.count(why)} {why}" for why in dict.fromkeys(reasons))
-        said = f"0/{len(nodes)} nodes are available: {told}."
-        helped = self._preempt(pod, wants)
-        if not helped and "nominatedNodeName" not in pod["status"]:
-            said += f" no new claims to deallocate, preemption: 0/{len(nodes)} nodes are available: "
-            said += f"{len(nodes)} Preemption is not helpful for scheduling."
-        if set_condition(pod, "PodScheduled", "False", "Unschedulable", said):
-            self.event_of_scheduler(pod, "FailedScheduling", said, warning=True)
-            self.store.changed("pods", pod)
-
-    def _unfit(self, pod: Object, wants: dict[str, float], node: Object) -> str:
-        metadata, spec = node["metadata"], node.get("spec", {})
-        affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
-        for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get(
-            "nodeSelectorTerms", []
-        ):
-            if any(metadata["name"] in one["values"] for one in term.get("matchFields", [])):
-                return "node(s) didn't match Pod's node affinity/selector"
-        if spec.get("taints") or not is_true(node, "Ready"):
-            return "node(s) had untolerated taint(s)"
-        free = self.free_on(node)
-        lacking = [kind for kind, amount in wants.items() if amount > free.get(kind, 0.0)]
-        return f"Insufficient {lacking[0]}" if lacking else ""
-
-    def free_on(self, node: Object) -> dict[str, float]:
-        free = {kind: quantity(value) or 0.0 for kind, value in node["status"]["allocatable"].items()}
-        for pod in self.store.all("pods"):
-            if pod["spec"].get("nodeName") == node["metadata"]["name"] and not is_over(pod):
-                for kind, amount in requests_of(pod).items():
-                    free[kind] = free.get(kind, 0.0) - amount
-        return free
-
-    def _preempt(self, pod: Object, wants: dict[str, float]) -> bool:
-        mine = pod["spec"].get("priority", 0)
-        for node in self.store.all("nodes"):
-            free, name = self.free_on(node), node["metadata"]["name"]
-            alive = [one for one in self.store.all("pods") if not is_over(one)]
-            there = [one for one in alive if one["spec"].get("nodeName") == name]
-            weaker = [one for one in there if one["spec"].get("priority", 0) < mine]
-            weaker.sort(key=lambda one: one["spec"].get("priority", 0))
-            chosen = []
-            for victim in weaker:
-                if all(free.get(kind, 0.0) >= amount for kind, amount in wants.items()):
-                    break
-                chosen.append(victim)
-                for kind, amount in requests_of(victim).items():
-                    free[kind] = free.get(kind, 0.0) + amount
-            if chosen and all(free.get(kind, 0.0) >= amount for kind, amount in wants.items()):
-                pod["status"]["nominatedNodeName"] = name
-                for victim in chosen:
-                    self._take_down(victim, pod, name)
-                return True
-        return False
-
-    def _take_down(self, victim: Object, pod: Object, node: str) -> None:
-        if is_going(victim):
-            return
-        said = "default-scheduler: preempting to accommodate a higher priority pod"
-        set_condition(victim, "DisruptionTarget", "True", "PreemptionByScheduler", said)
-        self.event_of_scheduler(
-            victim, "Preempted", f"Preempted by pod {pod['metadata']['uid']} on node {node}"
-        )
-        self.remove(victim)
 
     # --- Kueue ---------------------------------------------------------------------------------------------
 
@@ -475,15 +309,6 @@ class ControlPlane:
             if job["spec"]["suspend"] == runs and not is_true(job, "Complete"):
                 job["spec"]["suspend"] = not runs
                 self.store.changed("jobs", job)
-
-
-def requests_of(pod: Object) -> dict[str, float]:
-    """What a pod's containers ask for, summed up."""
-    total: dict[str, float] = {}
-    for container in pod["spec"]["containers"]:
-        for kind, value in container.get("resources", {}).get("requests", {}).items():
-            total[kind] = total.get(kind, 0.0) + (quantity(value) or 0.0)
-    return total
 
 
 def _limits_of(pod: Object) -> dict[str, Any]:

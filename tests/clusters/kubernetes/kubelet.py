@@ -18,7 +18,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from agent.clusters.local_time import monotonic_s, now, pause
-from tests.clusters.kubernetes.controllers import INDEX, ControlPlane, is_going, is_over, set_condition
+from tests.clusters.kubernetes.controllers import ControlPlane
+from tests.clusters.kubernetes.plane import INDEX, is_going, is_over, set_condition
 from tests.clusters.kubernetes.store import Object, Store, stamp
 
 GRACE_SHARE = 0.1
@@ -193,7 +194,7 @@ class Kubelet:
     @staticmethod
     def _values(pod: Object, spec: Object) -> dict[str, str]:
         path = os.environ.get("PATH", "/usr/bin:/bin")
-        values = {"PATH": path, "HOSTNAME": pod["metadata"]["name"], "HOME": "/root"}
+        values = {"PATH": path, "HOSTNAME": pod["metadata"]["name"], "HOME": "/"}
         declared: dict[str, str] = {}
         for one in spec.get("env", []):
             if "valueFrom" in one:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -190,17 +191,13 @@ def openapi_faults(kind: str, body: dict[str, Any]) -> list[str]:
     folder = os.environ.get(OPENAPI_VARIABLE, "")
     if not folder or kind not in MODELS:
         return []
-    from jsonschema import Draft202012Validator
-
+    validator = import_module("jsonschema").Draft202012Validator
     file, model = MODELS[kind]
     schema = {
         "$ref": f"#/components/schemas/{model}",
         "components": {"schemas": _strict(str(Path(folder) / file))},
     }
-    return [
-        f"{error.json_path}: {error.message[:200]}"
-        for error in Draft202012Validator(schema).iter_errors(body)
-    ]
+    return [f"{error.json_path}: {error.message[:200]}" for error in validator(schema).iter_errors(body)]
 
 
 @cache

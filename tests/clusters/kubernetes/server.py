@@ -9,14 +9,15 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from agent.clusters.kubernetes_objects import moment
 from agent.clusters.local_time import monotonic_s, pause
-from tests.clusters.kubernetes.controllers import ControlPlane, is_true
+from tests.clusters.kubernetes.asked import log_bytes, merged, selected, with_defaults
+from tests.clusters.kubernetes.controllers import ControlPlane
+from tests.clusters.kubernetes.failure import Failure
 from tests.clusters.kubernetes.kubelet import Kubelet
 from tests.clusters.kubernetes.schema import SHAPES, faults_of_a_job, openapi_faults, unknown_fields
 from tests.clusters.kubernetes.store import Object, Store, copy, stamp
@@ -32,16 +33,6 @@ GROUPS = {
     "/apis/kueue.x-k8s.io/v1beta1": ("workloads", "localqueues"),
 }
 _PATH = re.compile(r"(/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(?:/([a-z]+))?")
-
-
-class Failure(Exception):
-    """An error status with the body that a real API server gives."""
-
-    def __init__(self, code: int, reason: str, message: str, details: Object | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
-        self.body = body | ({"reason": reason} if reason else {}) | {"details": details or {}, "code": code}
 
 
 class Call(NamedTuple):
@@ -180,7 +171,7 @@ class Emulator:
             return self._log(call, self._found(target))
         if target.name:
             return self._found(target)
-        chosen = _selected(self.store.all(target.kind, target.namespace), call.query)
+        chosen = selected(self.store.all(target.kind, target.namespace), call.query)
         start = 0
         version = self.store.version
         if token := call.query.get("continue"):
@@ -220,7 +211,7 @@ class Emulator:
             raise Failure(
                 400, "BadRequest", f"container {call.query['container']} is not valid for pod {name}"
             )
-        return _log_bytes(list(lines), call.query)
+        return log_bytes(list(lines), call.query)
 
     def _create(self, call: Call, target: Target) -> Object:
         body, name = call.body, call.body.get("metadata", {}).get("name", "")
@@ -240,7 +231,7 @@ class Emulator:
             what = f"{target.kind}.{target.group}" if target.group else target.kind
             details = {"name": name, "group": target.group, "kind": target.kind}
             raise Failure(409, "AlreadyExists", f'{what} "{name}" already exists', details)
-        made = _with_defaults(body, self.store.uid()) if target.kind == "jobs" else copy(body)
+        made = with_defaults(body, self.store.uid()) if target.kind == "jobs" else copy(body)
         if call.query.get("dryRun") == "All":
             return made
         answer: Object = copy(self.store.create(target.kind, made, target.namespace or ""))
@@ -263,7 +254,7 @@ class Emulator:
 
     def _patch(self, call: Call, target: Target) -> Object:
         item = self._found(target)
-        changed = _merged(copy(item), call.body)
+        changed = merged(copy(item), call.body)
         if target.kind == "jobs" and changed["spec"]["template"] != item["spec"]["template"]:
             said = f'Job.batch "{target.name}" is invalid: spec.template: Invalid value: {{}}: field is immutable'
             raise Failure(422, "Invalid", said)
@@ -349,7 +340,7 @@ class _Handler(BaseHTTPRequestHandler):
             for change in changes:
                 version = change.version
                 same = target.namespace in (None, change.item["metadata"].get("namespace"))
-                if same and _selected([change.item], call.query):
+                if same and selected([change.item], call.query):
                     lines.append(json.dumps({"type": change.what, "object": change.item}).encode())
             if monotonic_s() >= until:
                 mark = {"metadata": {"resourceVersion": str(version)}}
@@ -357,87 +348,3 @@ class _Handler(BaseHTTPRequestHandler):
                 break
             pause(0.01)
         self._send(200, b"\n".join(lines) + b"\n")
-
-
-def _with_defaults(body: Object, uid: str) -> Object:
-    """A Job as it is after admission."""
-    job: Object = copy(body)
-    spec, name = job["spec"], job["metadata"]["name"]
-    job["metadata"]["uid"] = uid
-    for key, value in {
-        "backoffLimit": 6, "completionMode": "NonIndexed", "completions": 1, "parallelism": 1, "suspend": False,
-        "manualSelector": False,
-        "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
-    }.items():  # fmt: skip
-        spec.setdefault(key, value)
-    labels = {
-        "batch.kubernetes.io/controller-uid": uid,
-        "batch.kubernetes.io/job-name": name,
-        "job-name": name,
-    }
-    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
-    spec["template"].setdefault("metadata", {}).setdefault("labels", {}).update(labels)
-    spec["template"]["spec"].setdefault("terminationGracePeriodSeconds", 30)
-    for container in spec["template"]["spec"]["containers"]:
-        container.setdefault("imagePullPolicy", "IfNotPresent")
-    job["status"] = {}
-    return job
-
-
-def _merged(under: Any, over: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(over, dict):
-        return over
-    merged = dict(under) if isinstance(under, dict) else {}
-    for key, value in over.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
-
-
-def _selected(found: Iterable[Object], query: dict[str, str]) -> list[Object]:
-    labels = [one for one in re.split(r",(?![^(]*\))", query.get("labelSelector", "")) if one]
-    fields = [one for one in query.get("fieldSelector", "").split(",") if one]
-    return [
-        item
-        for item in found
-        if all(_has_label(item, one) for one in labels) and all(_has_field(item, one) for one in fields)
-    ]
-
-
-def _has_label(item: Object, words: str) -> bool:
-    labels = item["metadata"].get("labels", {})
-    if among := re.fullmatch(r"(\S+) in \((.*)\)", words):
-        return labels.get(among[1]) in among[2].split(",")
-    key, equals, value = words.partition("=")
-    return labels.get(key) == value if equals else key in labels
-
-
-FIELDS = (
-    "status.phase", "spec.nodeName", "metadata.name", "reason", "type", "involvedObject.name", "involvedObject.kind",
-)  # fmt: skip
-
-
-def _has_field(item: Object, words: str) -> bool:
-    found = re.fullmatch(r"([A-Za-z.]+)(!=|==?)(.*)", words)
-    if found is None or found[1] not in FIELDS:
-        raise Failure(400, "BadRequest", f"field label not supported: {words}")
-    value: Any = item
-    for key in found[1].split("."):
-        value = value.get(key, "") if isinstance(value, dict) else ""
-    return bool(value == found[3]) != (found[2] == "!=")
-
-
-def _log_bytes(lines: list[tuple[str, bytes]], query: dict[str, str]) -> bytes:
-    if tail := query.get("tailLines"):
-        lines = lines[-int(tail) :] if int(tail) else []
-    if since := moment(query.get("sinceTime")):
-        lines = [line for line in lines if (at := moment(line[0])) is not None and at >= since]
-    timed = query.get("timestamps") == "true"
-    data = b"".join((at.encode() + b" " if timed else b"") + text for at, text in lines)
-    return data[: int(query["limitBytes"])] if "limitBytes" in query else data
-
-
-__all__ = ["Emulator", "Failure", "is_true"]

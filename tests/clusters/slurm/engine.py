@@ -252,10 +252,13 @@ class Slurm:
         self.wait(lambda: self.ok("sacctmgr", "-n", "list", "cluster"))
 
     def _is_ours(self, process: psutil.Process) -> bool:
+        """slurmstepd writes its title over its environment: it is known by the log that it holds open."""
         try:
-            return process.environ().get("SLURM_CONF") in (str(self.conf), str(self.nowhere)) and (
-                process.status() != psutil.STATUS_ZOMBIE
-            )
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            if process.name().startswith("slurmstepd"):
+                return any(Path(file.path).is_relative_to(self.root) for file in process.open_files())
+            return process.environ().get("SLURM_CONF") in (str(self.conf), str(self.nowhere))
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             return False
 

@@ -1,0 +1,118 @@
+"""The database behind the store: its engine, its transactions, the grid of its timers.
+
+SQLite (WAL, synchronous=FULL, BEGIN IMMEDIATE for writes) is the embedded default; PostgreSQL by URL.
+
+Never: a query about jobs (those are in `store`, `asked` and `due`); a transaction held open during a call outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    update,
+)
+from sqlalchemy.pool import StaticPool
+
+from agent.tables import EffectRow, EventRow, JobRow, MessageRow, microseconds
+
+JOBS, EVENTS = cast(Table, JobRow.__table__), cast(Table, EventRow.__table__)  # type: ignore[attr-defined]
+EFFECTS, MESSAGES = cast(Table, EffectRow.__table__), cast(Table, MessageRow.__table__)  # type: ignore[attr-defined]
+
+Redact = Callable[[Any], Any]
+
+Record = Mapping[str, Any]
+"""A row as it was read: values by the name of their column."""
+
+
+class Database:
+    """One database. Thread-safe; each `write` or `read` is one transaction."""
+
+    def __init__(self, url: str, *, redact: Redact = lambda value: value, grid_s: float = 1.0) -> None:
+        self.url = url
+        self.engine = _engine(url)
+        self._redact = redact
+        self._grid_us = max(1, int(grid_s * 1_000_000))
+
+    def create_schema(self) -> None:
+        """Make the database's form, or bring it up to date (`agent.migrations`). Raises its TooNew."""
+        from agent.migrations import upgrade
+
+        upgrade(self.engine)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A write transaction, for the library and the leases."""
+        with self._write() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A read transaction, for the library and the leases."""
+        with self._read() as connection:
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with self.engine.connect().execution_options(write=True) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def on_grid(self, at: datetime | None) -> datetime | None:
+        """Timers are rounded up to the wave grid, so that jobs fall due together and share one status call."""
+        if at is None:
+            return None
+        late_us = -microseconds(at) % self._grid_us
+        return at + timedelta(microseconds=late_us)
+
+
+def _engine(url: str) -> Engine:
+    if not url.startswith("sqlite"):
+        return create_engine(url, pool_pre_ping=True)
+    memory = url in ("sqlite://", "sqlite:///:memory:")
+    options: dict[str, Any] = {"poolclass": StaticPool} if memory else {}
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **options)
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, record: object) -> None:
+        connection.isolation_level = None  # the driver would begin too late and lose updates (STACK 4)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        write = connection.get_execution_options().get("write")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def records(connection: Connection, query: Select[Any]) -> list[Record]:
+    return cast("list[Record]", list(connection.execute(query).mappings()))
+
+
+def jobs_where(ids: Sequence[str]) -> Any:
+    return update(JOBS).where(JOBS.c.id.in_(bindparam("ids", ids, expanding=True)))
+
+
+def in_pieces(connection: Connection, ids: Sequence[str], statement: Callable[[Sequence[str]], Any]) -> None:
+    """Databases bound the number of parameters; 10,000 ids are ten statements of one transaction."""
+    for start in range(0, len(ids), 1000):
+        connection.execute(statement(list(ids[start : start + 1000])))
