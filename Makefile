@@ -18,7 +18,7 @@ DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow bench lint format check lock docs clean
+.PHONY: help demo test engines test-slow bench lint format check lock docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,8 +29,18 @@ demo: $(VENV)/run.stamp ## Delegate two real training runs to this machine and w
 	$(DEMO_ENV) $(BIN)/wk run examples/digits/job.yaml
 	$(DEMO_ENV) $(BIN)/wk run examples/digits/stall.yaml
 
+# The suites mostly wait for real processes, so twice the cores are not too many.
+WORKERS ?= 4
+
 test: $(VENV)/dev.stamp ## Run the tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+engines: .engines/ray.stamp ## Install what tests of real engines need and no package manager has (Ray)
+
+.engines/ray.stamp: tests/clusters/ray/requirements.lock
+	$(PYTHON) -m venv .engines/ray
+	.engines/ray/bin/python -m pip install --disable-pip-version-check --no-input -qq --require-hashes -r $<
+	touch $@
 
 test-slow: $(VENV)/dev.stamp ## Run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow

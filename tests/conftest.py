@@ -66,6 +66,19 @@ def settle_in(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.setenv("XDG_RUNTIME_DIR", str(runtime))
 
 
+# --- beside each other -------------------------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With workers, a file stays together, and so does every file of one engine: it is started once."""
+    for item in items:
+        name = Path(item.path).name
+        engine = next(
+            (word for word in ("slurm", "ray", "kubernetes") if name.startswith(f"test_{word}")), ""
+        )
+        item.add_marker(pytest.mark.xdist_group(engine or str(item.path)))
+
+
 # --- waiting for what is real ------------------------------------------------------------------------------
 
 

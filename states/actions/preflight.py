@@ -74,9 +74,7 @@ def ask_for_missing(job: Job, event: CheckFinished | Answered | WakeDue) -> Chan
     """Put everything that is missing into one message (A8); what was remembered and is gone is stale (F5)."""
     missing = [check for check in unanswered(job) if not is_asked(job, check)]
     stale = tuple(
-        Remember(
-            what="stale", purpose=purpose_of(job), values={c.name: c.facts["stale"]}, note=c.evidence
-        )
+        Remember(what="stale", purpose=purpose_of(job), values={c.name: c.facts["stale"]}, note=c.evidence)
         for c in missing
         if "stale" in c.facts
     )

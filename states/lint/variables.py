@@ -43,14 +43,13 @@ def find(walked: Walked) -> Iterator[Finding]:
     """Blanks and placeholders of every unit."""
     for unit in walked.units:
         said: set[int] = set()
-        strict = _strict(unit)
-        unseen = any(r.outer and r.via[-1:] and r.via[-1].name in ("source", "eval") for r in unit.runs)
+        facts = _Facts(unit)
         for run in unit.runs:
             for finding in (
-                *_removal(run, unit, strict),
+                *_removal(run, facts),
                 *_placeholders(run),
                 *_left_blank(run),
-                *_unset(run, unit, strict, unseen),
+                *_unset(run, facts),
             ):
                 if finding.line not in said:
                     said.add(finding.line)
@@ -61,6 +60,7 @@ def find(walked: Walked) -> Iterator[Finding]:
                 yield finding
 
 
+_STRICT = re.compile(r"^[ \t]*set[ \t]+(?:-\w+[ \t]+)*-\w*u|nounset", re.MULTILINE)
 _HARMLESS = re.compile(
     r"ARGS|OPT|FLAG|EXTRA|SUFFIX|PREFIX|TAG|DEBUG|PARAM|CMD|RESUME|LOAD|NAME|COMMENT", re.IGNORECASE
 )
@@ -86,59 +86,66 @@ def _left_blank(run: Run) -> Iterator[Finding]:
                 yield _found("warn", value.line, f"${part.text} is left blank and used", _MEND_SET, run.unit)
 
 
-def _strict(unit: Unit) -> bool:
-    return (
-        "u" in unit.flags
-        or re.search(r"^[ \t]*set[ \t]+(?:-\w+[ \t]+)*-\w*u|nounset", unit.text, re.MULTILINE) is not None
-    )
+class _Facts:
+    """What the whole text says about its variables; each name is looked for once."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.strict = "u" in unit.flags or _STRICT.search(unit.text) is not None
+        self.leaves = re.search(r"\b(?:exit|return)\b|:\?", unit.text) is not None
+        self.unseen = any(r.outer and r.via[-1:] and r.via[-1].name in ("source", "eval") for r in unit.runs)
+        self.tested: dict[str, bool] = {}
+
+    def guards(self, name: str) -> bool:
+        """Whether the text tests the variable (or the count of arguments) and can leave."""
+        if name not in self.tested:
+            self.tested[name] = self.leaves and self._tests(name)
+        return self.tested[name]
+
+    def _tests(self, name: str) -> bool:
+        if (name.isdigit() or name in ("*", "@")) and re.search(r"\$#|\$\{#\}", self.unit.text):
+            return True
+        quoted = re.escape(name)
+        pattern = rf"-[zn][ \t]+\"?\$\{{?{quoted}\b|\$\{{{quoted}:?\?"
+        return re.search(pattern, self.unit.text) is not None
 
 
 def _found(level: Level, line: int, why: str, mend: str, unit: Unit) -> Finding:
     return Finding("blank_variable", level, line, why, mend, unit.file)
 
 
-def _removal(run: Run, unit: Unit, strict: bool) -> Iterator[Finding]:
-    """`rm -rf` of something that a blank makes larger."""
+def _removal(run: Run, facts: _Facts) -> Iterator[Finding]:
+    """`rm -rf` of something that a blank makes larger; a blank that leaves no word at all removes nothing."""
     words = [arg.text for arg in run.args]
     if run.name != "rm" or not any(re.fullmatch(r"-\w*[rR]\w*|--recursive", word) for word in words[1:]):
         return
     for arg in run.args[1:]:
-        for part in arg.word.parts if arg.word is not None else ():
-            leaf = _doubtful(part, run, unit, strict, 0)
-            if leaf:
-                why = f"if ${leaf} is blank, more than was meant is removed"
-                yield _found("warn", run.line, why, _MEND_RM, unit)
-                return
+        parts = arg.word.parts if arg.word is not None else ()
+        leaf = next(
+            (found for part in parts if (found := _doubtful(part, run, facts, len(parts) > 1, 0))), ""
+        )
+        if leaf:
+            why = f"if ${leaf} is blank, more than was meant is removed"
+            yield _found("warn", run.line, why, _MEND_RM, run.unit)
+            return
 
 
-def _doubtful(part: Part, run: Run, unit: Unit, strict: bool, depth: int) -> str:
-    """The name of a variable behind this part that may be blank, "" if none."""
+def _doubtful(part: Part, run: Run, facts: _Facts, mixed: bool, depth: int) -> str:
+    """The name of a variable behind this part that may be blank beside other text, "" if none."""
     if part.kind != "var" or part.operator in (":?", "?", ":-", "-", ":=") or depth > 5:
         return ""
     name, value = part.text, run.env.get(part.text)
     if value is None:
-        positional = name.isdigit() or name in ("*", "@")
-        if _GIVEN.fullmatch(name) and not positional:
-            return ""
-        return "" if strict or _guarded(name, unit) else name
-    if name.isdigit() or _guarded(name, unit):
+        given = _GIVEN.fullmatch(name) and not (name.isdigit() or name in ("*", "@"))
+        return "" if given or facts.strict or not mixed or facts.guards(name) else name
+    if name.isdigit() or facts.guards(name):
         return ""
     for word in value.words:
         for inner in word.parts:
-            leaf = _doubtful(inner, run, unit, strict, depth + 1)
+            leaf = _doubtful(inner, run, facts, mixed or len(word.parts) > 1, depth + 1)
             if leaf:
                 return leaf
     return ""
-
-
-def _guarded(name: str, unit: Unit) -> bool:
-    """Whether the text tests the variable (or the count of arguments) and can leave."""
-    if not re.search(r"\b(?:exit|return)\b|:\?", unit.text):
-        return False
-    if (name.isdigit() or name in ("*", "@")) and re.search(r"\$#|\$\{#\}", unit.text):
-        return True
-    quoted = re.escape(name)
-    return re.search(rf"-[zn][ \t]+\"?\$\{{?{quoted}\b|\$\{{{quoted}:?\?", unit.text) is not None
 
 
 def _placeholders(run: Run) -> Iterator[Finding]:
@@ -163,30 +170,27 @@ def _assigned(unit: Unit) -> Iterator[Finding]:
                 yield _found("warn", value.line, "the placeholder was never filled in", _MEND_FILL, unit)
 
 
-def _unset(run: Run, unit: Unit, strict: bool, unseen: bool) -> Iterator[Finding]:
+def _unset(run: Run, facts: _Facts) -> Iterator[Finding]:
     """Names that nothing sets, in the words of the work."""
     if not is_work(run) and run.name not in ("cd", "expr"):
         return
+    unit = facts.unit
     for arg in run.args:
         for part in arg.word.parts if arg.word is not None else ():
             if part.kind != "var" or part.operator or part.text in run.env:
                 continue
             name = part.text
-            line = arg.line
             if name.isdigit() or name in ("*", "@"):
-                if not strict and not _guarded(name, unit) and not part.quote and name != "@":
-                    yield _found("note", line, f"${name} comes from the caller", _MEND_SET, unit)
+                if not (facts.strict or part.quote or name == "@" or facts.guards(name)):
+                    yield _found("note", arg.line, f"${name} comes from the caller", _MEND_SET, unit)
             elif name == "SLURM_GPUS_PER_NODE":
                 if "gpus-per-node" not in unit.text:
-                    yield _found("note", line, f"${name} is set only with --gpus-per-node", _MEND_SET, unit)
+                    why = f"${name} is set only with --gpus-per-node"
+                    yield _found("note", arg.line, why, _MEND_SET, unit)
             elif not _GIVEN.fullmatch(name):
-                yield _found(*_named(name, run, unit, unseen, strict), line, *_why(name, run, unit), unit)
-
-
-def _named(name: str, run: Run, unit: Unit, unseen: bool, strict: bool) -> tuple[Level]:
-    near = _near(name, run)
-    later = name in unit.env
-    return ("warn",) if (near or later) and not strict and not unseen else ("note",)
+                wrong = (_near(name, run) or name in unit.env) and not facts.strict and not facts.unseen
+                why, mend = _why(name, run, unit)
+                yield _found("warn" if wrong else "note", arg.line, why, mend, unit)
 
 
 def _why(name: str, run: Run, unit: Unit) -> tuple[str, str]:

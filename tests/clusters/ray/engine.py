@@ -92,7 +92,9 @@ class Ray:
             "AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_JOB_STOP_WAIT_TIME_S": "1", **self.variables,
         }  # fmt: skip
         script = self.root / "start.sh"
-        script.write_text(" && \\\n".join([*self._commands(), "exec sleep infinity"]) + "\n")
+        # The first process of a namespace inherits orphans, and a shell that waits takes their ends in: one that is
+        # dead and not taken in still counts as alive for Ray's own watchers.
+        script.write_text(" && \\\n".join([*self._commands(), "while sleep 0.5; do :; done"]) + "\n")
         with (self.root / "start.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*namespace(), "sh", str(script)],
