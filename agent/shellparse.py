@@ -51,6 +51,9 @@ STATEMENTS_MAX = 4_000
 WORDS_MAX = 1_000
 """Words of one command that are read."""
 
+PARTS_MAX = 40
+"""Commands of one pipe that are read."""
+
 _KEYWORDS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _TESTS = frozenset({"test_command", "arithmetic_expansion"})
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
@@ -144,7 +147,7 @@ def _compound(raw: Raw, depth: int) -> Node | None:
 
 
 def _nodes(raw: Raw, depth: int) -> Iterator[Node]:
-    for child in raw.named_children:
+    for child in raw.named_children[:PARTS_MAX]:
         node = _node(child, depth + 1)
         if node is not None:
             yield node

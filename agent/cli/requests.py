@@ -39,10 +39,10 @@ FILE = _parameter(
     "file",
     Path | None,
     typer.Argument(
-            help="The request: a YAML file, a batch script, a submit line, or a Job manifest.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        help="The request: a YAML file, a batch script, a submit line, or a Job manifest.",
+        metavar="FILE",
+        show_default=False,
+    ),
 )
 FLAGS = (
     _parameter("name", str | None, _option(MORE, "A short name; the run's id begins with it.", "NAME")),

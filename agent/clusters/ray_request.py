@@ -29,6 +29,13 @@ DOLLAR = "0DOLLAR"
 RAY_REMOVES = re.compile(r"\$\{[A-Z0-9_]+\}")
 PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy")
 KILL_AFTER_S = 30
+GUARD = (
+    '(while if read -r _ _ _ parent _ </proc/self/stat; then [ "$parent" = $$ ]; else kill -0 $$; fi; do sleep 1; done;'
+    " kill -9 -$$) </dev/null >/dev/null 2>&1 & "
+)
+"""Stands before the command. When a raylet dies, Ray ends the process that it started and no other, and what that one
+had started would run on beside its successor: the guard ends the whole group once the first process is gone (a dead one
+that nobody took in still answers `kill -0`, so it is asked who the guard's parent is)."""
 NODE_LABEL = "ray.io/node-id"
 
 FINGERPRINT, OWNER = "watchkeeper_fingerprint", "watchkeeper_owner"
@@ -182,10 +189,10 @@ def _entrypoint(submission: Submission, script: Path | None) -> str:
     if spec.time_limit_s is not None:
         words = ["timeout", f"--kill-after={KILL_AFTER_S}", f"{spec.time_limit_s:g}", *words]
     if script is None:
-        return f"exec {shlex.join(words)}"
+        return f"{GUARD}exec {shlex.join(words)}"
     folder = wrapper.run_dir(spec.workspace, submission.name)
     wrapped = wrapper.argv(script, folder, words, whole_group=True, log=True)
-    return f"cd {shlex.quote(spec.workspace)} && exec {shlex.join(wrapped)}"
+    return f"cd {shlex.quote(spec.workspace)} || exit; {GUARD}exec {shlex.join(wrapped)}"
 
 
 def _kept(submission: Submission, sent: Mapping[str, Any], script: Path | None) -> dict[str, str]:

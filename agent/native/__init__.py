@@ -14,6 +14,7 @@ from pathlib import PurePath
 
 from agent.native import kubernetes, lines, ray, rjob, sbatch
 from agent.native.converted import CLUSTER_OF, IN_WORDS, Converted, Kind, ReadText
+from agent.yamlfile import UserFileError
 
 __all__ = ["CLUSTER_OF", "IN_WORDS", "Converted", "Kind", "convert", "recognise"]
 
@@ -61,6 +62,10 @@ def convert(
     if kind == "sbatch" and not argv and sbatch.recognised(text, PurePath(path).suffix):
         script = posixpath.join(home, path or "script.sh")
         return sbatch.from_script(text, where=path, path=script, args=args, executable=executable)
+    if args:
+        raise UserFileError(
+            f"{path}: words behind `--` are those of a batch script, and this is none; leave them out"
+        )
     if argv:
         return _of_words(lines.the_words(argv), read, executable, home)
     line = lines.the_line(text, where=path or "the text")

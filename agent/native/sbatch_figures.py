@@ -128,7 +128,9 @@ def _cpus(built: Building, given: Given, shape: Shape, gpus: int) -> int:
         if shape.tasks > 1:
             built.keep("--cpus-per-task=1", backing="cpu")
         if gpus:
-            built.note("no cores are given, so each task gets one, as Slurm itself gives it; `--cpu` sets them")
+            built.note(
+                "no cores are given, so each task gets one, as Slurm itself gives it; `--cpu` sets them"
+            )
         return shape.tasks
     return 0
 

@@ -8,6 +8,7 @@ Never: raise on any text; let the value of a credential into a finding.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
@@ -44,6 +45,9 @@ CHARS_MAX = 131_072
 """Characters of one text that are judged."""
 
 TEXT_CHARS_MAX = 300
+SAME_MAX = 50
+"""Findings of one kind that a report holds."""
+
 _CONFIG = (".yaml", ".yml", ".json", ".toml")
 _MEND_KEY = (
     "Take it out, and revoke it if it was shared: let the job read it from the cluster's own secret store, or from a "
@@ -175,11 +179,15 @@ def _placed(findings: list[Finding], texts: dict[str, str], first: str) -> Itera
     """Every finding once, in order, with its line's text; credentials in that text are replaced."""
     lines = {name: redacted(text).split("\n") for name, text in texts.items()}
     seen: set[tuple[str, str, int, str]] = set()
+    said: Counter[str] = Counter()
     for finding in sorted(findings, key=lambda f: (f.file != first, f.file, f.line, ORDER[f.level])):
         key = (finding.kind, finding.file, finding.line, finding.why)
         if key in seen:
             continue
         seen.add(key)
+        said[finding.kind] += 1
+        if said[finding.kind] > SAME_MAX:
+            continue
         have = lines.get(finding.file, [])
         text = have[finding.line - 1].strip() if 0 < finding.line <= len(have) else ""
         yield finding._replace(text=text[:TEXT_CHARS_MAX], why=redacted(finding.why))

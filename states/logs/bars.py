@@ -65,6 +65,9 @@ _RECEIVED = re.compile(rf"(?P<n>{N}) bytes[^\d]{{1,24}}(?:expected|of|total) (?P
 _CHANGING = re.compile(r"[\w.\-]{0,80}\.[A-Za-z]\w{0,20}|\d+")
 _LABEL_ENDS = " \t:=[(#|-_*\"'<>.,，：)"
 _LABEL_WORDS_MAX = 4
+_DIGITS_MATTER = re.compile(r"\.|[A-Za-z]\d|[^\x00-\x7f]")
+"""In a label: a file's name, a word with a number in it."""
+
 _MODE = re.compile(r"\([A-Za-z]{1,12}\)?$")
 """`Iter(train)`: the mode behind a unit, of which only the context is kept."""
 
@@ -95,11 +98,8 @@ class Placed(NamedTuple):
 
 def bars(text: str) -> Iterator[Placed]:
     """Progress bars and download meters on a line; several bars may be glued together."""
-    if "%" in text:
-        for match in _TQDM.finditer(text):
-            yield Placed(match.start(), match.end(), _bar(text, match, scaled(match["N"], match["Nu"])))
-    if "[" in text and (opened := _TQDM_OPEN.search(text)):
-        yield Placed(opened.start(), opened.end(), _bar(text, opened, None))
+    for bar in _bar_slots(shape(text)):
+        yield Placed(bar.start, bar.end, _bar(text, bar))
     if " + " in text and (stage := _RUNNING.search(text)):
         named = label(text[max(0, stage.start() - 100) : stage.start()].rstrip(" =>"))
         reading = Reading(_generic(named) or "tasks", "pair", number(stage["n"]), number(stage["N"]), "task")
@@ -110,33 +110,103 @@ def bars(text: str) -> Iterator[Placed]:
 
 def pairs(text: str) -> Iterator[Placed]:
     """Every `n/N` and `n of N` that may count: no dates, paths, scores, memory figures or retries."""
-    for match in _pair_matches(shape(text)):
-        if (reading := _pair(text, match)) is not None:
-            yield Placed(match.start(), match.end(), reading)
+    for slot in _pair_slots(shape(text)):
+        if (slot.meant is not None or not slot.alike) and (reading := _pair(text, slot)) is not None:
+            yield Placed(slot.start, slot.end, reading)
     if "bytes" in text and (found := _RECEIVED.search(text)):
         reading = Reading("bytes", "bytes", number(found["n"]), number(found["N"]), "byte", "load")
         yield Placed(found.start(), found.end(), reading)
 
 
+class _Slot(NamedTuple):
+    """A bar or a pair of a shape: where its numbers stand, and what it counts.
+
+    alike: the label holds nothing whose digits matter, so `meant`, a reading without its numbers, is true of all
+    lines of the shape (None: no count).
+    """
+
+    start: int
+    end: int
+    done: tuple[int, int]
+    goal: tuple[int, int] | None
+    done_suffix: str
+    goal_suffix: str
+    tail: str
+    alike: bool
+    meant: Reading | None
+    dated: bool = False
+
+
 @per_shape
-def _pair_matches(of: str) -> tuple[re.Match[str], ...]:
-    """Where the pairs of a shape stand."""
-    return tuple(itertools.islice(_PAIR.finditer(of), NUMBERS_PER_LINE_MAX))
+def _bar_slots(of: str) -> tuple[_Slot, ...]:
+    found = list(_TQDM.finditer(of)) if "%" in of else []
+    goals = [match.span("N") for match in found]
+    if "[" in of and (opened := _TQDM_OPEN.search(of)):
+        found.append(opened)
+    slots = []
+    for match, goal in itertools.zip_longest(found, goals):
+        named = _bar_label(of, match.start())
+        suffix = (match["Nu"] or "") if goal else ""
+        meant = _bar_meant(named, goal is not None)
+        alike = _DIGITS_MATTER.search(named) is None
+        slots.append(
+            _Slot(
+                match.start(), match.end(), match.span("n"), goal, match["nu"] or "", suffix, "", alike, meant
+            )
+        )
+    return tuple(slots)
+
+
+def _bar_label(text: str, start: int) -> str:
+    return label(text[max(0, start - 100) : start])
+
+
+def _bar_meant(named: str, whole: bool) -> Reading:
+    name = f"bar:{_generic(named)}" if named or not whole else "bar/"
+    return Reading(name, "bar", 0.0, None, _unit(named), context(named))
+
+
+def _bar(text: str, slot: _Slot) -> Reading:
+    goal = slot.goal
+    meant = slot.meant if slot.alike else None
+    if meant is None:
+        meant = _bar_meant(_bar_label(text, slot.start), goal is not None)
+    total = scaled(text[goal[0] : goal[1]], slot.goal_suffix) if goal else None
+    name = f"bar/{total:g}" if meant.name == "bar/" else meant.name
+    done = scaled(text[slot.done[0] : slot.done[1]], slot.done_suffix)
+    return Reading(name, "bar", done, total, meant.unit, meant.context)
+
+
+@per_shape
+def _pair_slots(of: str) -> tuple[_Slot, ...]:
+    slots = []
+    for match in itertools.islice(_PAIR.finditer(of), NUMBERS_PER_LINE_MAX):
+        start, end = match.span()
+        slot = _Slot(
+            start, end, match.span("n"), match.span("N"), match["nu"], match["Nu"], match["tail"], False, None,
+            _DATE_PAIR.match(of, start) is not None,
+        )  # fmt: skip
+        alike = _DIGITS_MATTER.search(_pair_label(of, start)) is None
+        slots.append(slot._replace(alike=alike, meant=_pair_meant(of, slot) if alike else None))
+    return tuple(slots)
 
 
 def has_pair(of: str) -> bool:
     """Whether a line of this shape could hold a pair at all."""
-    return bool(_pair_matches(of)) or ("bytes" in of and _RECEIVED.search(of) is not None)
+    return bool(_pair_slots(of)) or ("bytes" in of and _RECEIVED.search(of) is not None)
 
 
 def number(text: str) -> float:
     """The value of what `N` matches."""
-    return float(text.replace(",", ""))
+    return float(text.replace(",", "") if "," in text else text)
 
 
 def scaled(text: str, suffix: str | None) -> float:
     """A number with its suffix: `6.41` with `k` is 6410, with `Ki` 6563.84."""
-    suffix = (suffix or "").strip()
+    if not suffix:
+        value = number(text)
+        return round(value, 6) if "." in text else value
+    suffix = suffix.strip()
     factor = _SI.get(suffix[:1], 1.0)
     if suffix[1:2] == "i" and suffix[2:3] != "t":
         factor = 1024.0 ** round(math.log10(factor) / 3)
@@ -154,32 +224,39 @@ def _meter(text: str) -> Reading | None:
     return None
 
 
-def _bar(text: str, match: re.Match[str], total: float | None) -> Reading:
-    before = label(text[max(0, match.start() - 100) : match.start()])
-    name = f"bar:{_generic(before)}" if before or total is None else f"bar/{total:g}"
-    return Reading(name, "bar", scaled(match["n"], match["nu"]), total, _unit(before), context(before))
+def _pair(text: str, slot: _Slot) -> Reading | None:
+    goal = slot.goal or slot.done
+    done = text[slot.done[0] : slot.done[1]]
+    value, total = scaled(done, slot.done_suffix), scaled(text[goal[0] : goal[1]], slot.goal_suffix)
+    if total <= 0 or value > total * 1.2 + 1 or (slot.dated and _DATE_PAIR.match(text, slot.start)):
+        return None
+    meant = slot.meant if slot.alike else _pair_meant(text, slot)
+    if meant is None:
+        return None
+    if meant.kind == "bytes" and not slot.done_suffix.strip():
+        value = scaled(done, slot.goal_suffix.strip())
+    return Reading(meant.name, meant.kind, value, total, meant.unit, meant.context)
 
 
-def _pair(text: str, match: re.Match[str]) -> Reading | None:
-    """A pair of this text; `match` says where it stands in the text's shape, so its digits are not the text's."""
-    done, goal = text[slice(*match.span("n"))], text[slice(*match.span("N"))]
-    value, total = scaled(done, match["nu"]), scaled(goal, match["Nu"])
-    before = text[max(0, match.start() - 60) : match.start()]
-    if total <= 0 or value > total * 1.2 + 1 or _DATE_PAIR.match(text, match.start()):
+def _pair_label(text: str, start: int) -> str:
+    before = text[max(0, start - 60) : start]
+    return label(_SHARE.sub("", before) if "%" in before else before)
+
+
+def _pair_meant(text: str, slot: _Slot) -> Reading | None:
+    """What a pair counts, as a reading without its numbers; None for what is no count."""
+    before = text[max(0, slot.start - 60) : slot.start]
+    named, tail, suffix = _pair_label(text, slot.start), slot.tail.strip(), slot.goal_suffix.strip()
+    if _STATES.match(text, slot.end - len(slot.tail)):
         return None
-    named, tail = label(_SHARE.sub("", before) if "%" in before else before), match["tail"].strip()
-    if _STATES.match(text, match.end("Nu")):
+    if denied(before[-32:] + slot.tail) or measured(named):
         return None
-    if denied(before[-32:] + match["tail"]) or measured(named):
-        return None
-    suffix = match["Nu"].strip()
     if tail in _BYTE_WORDS or suffix.endswith(("B", "b", "bytes")):
-        value = value if match["nu"].strip() else scaled(done, suffix)
-        return Reading(_generic(named) or "bytes", "bytes", value, total, "byte", context(named))
+        return Reading(_generic(named) or "bytes", "bytes", 0.0, None, "byte", context(named))
     if (unit := _unit(named)) in UNITS_OF_WORK:
-        return Reading(_unit_name(named), "unit", value, total, unit, context(named))
+        return Reading(_unit_name(named), "unit", 0.0, None, unit, context(named))
     unit = unit or unit_of(tail.lower())
-    return Reading(_generic(named) or unit or "pair", "pair", value, total, unit, context(named))
+    return Reading(_generic(named) or unit or "pair", "pair", 0.0, None, unit, context(named))
 
 
 def label(before: str) -> str:

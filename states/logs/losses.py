@@ -15,11 +15,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from states.logs.counters import Keyed
+from states.logs.keyed import Keyed
+from states.logs.shapes import shape
 from states.logs.units import words
 from states.reading import LOSS_POINTS_MAX, Point
 
 METRICS_MAX = 48
+_AHEAD_CHARS = 20
 _EVAL_WORDS = frozenset("val valid validation eval evaluation test dev 验证 测试".split())
 _WHOLE_WORDS = frozenset(
     "train training total lm batch avg average mean running current cur reduced overall 训练 总 平均".split()
@@ -71,18 +73,27 @@ class LossBook:
 def loss_name(piece: Keyed) -> str:
     """A stable name for a key that holds a loss, with the words before it; "" if it holds none."""
     tokens, known = _key(piece.key)
-    if not known and (len(tokens) != 1 or not _CLOSE.search(piece.before[-20:])):
+    if known:
+        return _qualified(piece.key, shape(piece.before[-_AHEAD_CHARS:]))
+    if len(tokens) != 1 or not _CLOSE.search(piece.before[-_AHEAD_CHARS:]) or set(tokens) & _SETTING_WORDS:
         return ""
-    near = words(piece.before[-20:])[-2:] if piece.before.endswith((" ", "_")) else []
-    ahead = [word for word in near if not word.isdigit()]
-    if not tokens or set(tokens) & _SETTING_WORDS:
+    ahead = _words_ahead(piece.before)
+    return " ".join([*ahead, *tokens]) if ahead and _has_loss(ahead[-1:]) else ""
+
+
+@functools.lru_cache(maxsize=4_096)
+def _qualified(key: str, before: str) -> str:
+    """The name of a key that is a loss by itself, with words ahead of it that tell which one."""
+    tokens = _key(key)[0]
+    if set(tokens) & _SETTING_WORDS:
         return ""
-    if _has_loss(tokens):
-        qualifier = [word for word in ahead if word in _EVAL_WORDS or word in _WHOLE_WORDS]
-        return " ".join([*qualifier, *tokens])
-    if len(tokens) == 1 and ahead and _has_loss(ahead[-1:]):
-        return " ".join([*ahead, *tokens])
-    return ""
+    qualifier = [word for word in _words_ahead(before) if word in _EVAL_WORDS or word in _WHOLE_WORDS]
+    return " ".join([*qualifier, *tokens])
+
+
+def _words_ahead(before: str) -> list[str]:
+    near = words(before[-_AHEAD_CHARS:])[-2:] if before.endswith((" ", "_")) else []
+    return [word for word in near if not word.isdigit()]
 
 
 def loss_class(name: str) -> int:

@@ -60,6 +60,18 @@ def test_a_visible_workspace_is_where_the_wrapped_command_runs(tmp_path: Path) -
     assert (run["exit_code"], run["id"]) == (5, "")
 
 
+@pytest.mark.parametrize("ends", ["wait", "exec 2>&-"])
+def test_nothing_outlives_the_process_that_ray_started(ends: str) -> None:
+    """Ray starts the line in a session of its own; the pipe closes when the last process of it is gone."""
+    line = sent(command=("sh", "-c", f"sleep 600 & echo started; {ends}"))["entrypoint"]
+    with subprocess.Popen(line, shell=True, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        if ends == "wait":
+            process.kill()
+        assert process.stdout.read() == b""
+
+
 def test_what_is_withdrawn_runs_nothing_and_what_runs_is_not_withdrawn(tmp_path: Path) -> None:
     from tests.clusters.test_ray_states import NOW
 

@@ -111,3 +111,8 @@ def test_the_script_of_a_line_in_a_file_is_read() -> None:
     found = convert("sbatch --mem=4G job.sh\n", path="a.sh", home="/home/kim", read={"job.sh": script}.get)
     assert (found.request["gpu"], found.request["memory_mib"]) == (2, 4096)
     assert found.request["command"] == ["/bin/bash", "/home/kim/job.sh"]
+
+
+def test_words_for_a_script_are_not_dropped_where_there_is_none() -> None:
+    with pytest.raises(UserFileError, match="leave them out"):
+        convert(f"{RJOB}\n", path="a.sh", args=("x",))
