@@ -56,14 +56,18 @@ def questions() -> str:
     """Every kind of question with its options, default and deadline."""
     from states.questions import QUESTIONS
 
-    parts = ["# The questions\n\nGenerated from `states/questions.py`. A default is always the action that loses least.\n"]
+    parts = [
+        "# The questions\n\nGenerated from `states/questions.py`. A default is always the action that loses least.\n"
+    ]
     for kind, template in QUESTIONS.items():
         options = "\n".join(
             f"- `{option.key}`{f' <{option.value}>' if option.value else ''}: {option.en}"
             f"{' **(default)**' if option.key == template.default else ''}"
             for option in template.options
         )
-        parts.append(f"## {kind}\n\n{template.en}\n\n{options}\n\nRule {template.rule}; deadline `{template.deadline}`.\n")
+        parts.append(
+            f"## {kind}\n\n{template.en}\n\n{options}\n\nRule {template.rule}; deadline `{template.deadline}`.\n"
+        )
     return "\n".join(parts)
 
 
@@ -102,7 +106,9 @@ def rules() -> str:
         lines.append(f"\n## {section}. {what}\n")
         for number in (number for number in RULES if number[0] == section):
             proof = ", ".join(f"[{path.stem}](../{path.as_posix()})" for path in shown.get(number, ()))
-            static = "shown by a test of the code's shape" if number in STATIC else "not shown by a scenario yet"
+            static = (
+                "shown by a test of the code's shape" if number in STATIC else "not shown by a scenario yet"
+            )
             lines.append(f"- **{number}** {RULES[number]} ({proof or static})")
     return "\n".join(lines) + "\n"
 
@@ -165,7 +171,11 @@ def _attribute_docs(path: Path) -> dict[str, str]:
             continue
         for line, below in zip(node.body, node.body[1:], strict=False):
             text = below.value if isinstance(below, ast.Expr) else None
-            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(text, ast.Constant):
+            if (
+                isinstance(line, ast.AnnAssign)
+                and isinstance(line.target, ast.Name)
+                and isinstance(text, ast.Constant)
+            ):
                 found[line.target.id] = " ".join(str(text.value).split()).replace("|", "\\|")
     return found
 

@@ -16,22 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from states.logs.counters import keyed, readings
+from states.logs.facts import Facts, facts
 from states.logs.losses import LossBook, nan_run, thinned
 from states.logs.main_counter import choose
-from states.logs.phrases_of_progress import (
-    OPENING,
-    closes,
-    finished,
-    overflowed,
-    phase,
-    served,
-    template,
-    throughput,
-)
-from states.logs.pulse import NO_PULSE, Pulse, pulse
+from states.logs.phrases_of_progress import OPENING, phase, template
+from states.logs.pulse import NO_PULSE, Pulse
 from states.logs.series import Series, is_real, share_totals, totals, with_total
-from states.logs.stamps import clock
+from states.logs.stamps import Stamp, clock
 from states.logs.tables import Table
 from states.logs.track import advance
 from states.logs.units import unit_of
@@ -63,6 +54,7 @@ class _Piece:
     series: dict[str, Series] = field(default_factory=dict)
     losses: LossBook = field(default_factory=LossBook)
     pulses: dict[int, Pulse] = field(default_factory=dict)
+    stamps: dict[int, Stamp] = field(default_factory=dict)
     at: dict[int, list[str]] = field(default_factory=dict)
     overflows: list[float] = field(default_factory=list)
     served: int = -1
@@ -102,9 +94,9 @@ def measure(lines: Sequence[Line]) -> Progress:
 
 def _take(piece: _Piece, index: int, line: Line) -> None:
     text = line.text
-    pieces = keyed(text)
+    told = facts(text)
     names = []
-    for reading in [*readings(text, pieces), *piece.table.readings(text)]:
+    for reading in [*told.readings, *piece.table.readings(text)]:
         name = reading.name
         if reading.context == "eval" and reading.kind != "bar":
             name = f"eval:{name}"
@@ -116,29 +108,32 @@ def _take(piece: _Piece, index: int, line: Line) -> None:
             names.append(name)
     if names:
         piece.at[index] = names
-    if (beat := pulse(text)) != NO_PULSE:
-        piece.pulses[index] = beat
-    piece.losses.add(pieces, index)
-    _sentences(piece, index, text)
+    if told.pulse != NO_PULSE:
+        piece.pulses[index] = told.pulse
+    if told.stamp is not None:
+        piece.stamps[index] = told.stamp
+    piece.losses.add(told.pieces, index)
+    _sentences(piece, index, text, told)
 
 
-def _sentences(piece: _Piece, index: int, text: str) -> None:
-    if overflowed(text):
+def _sentences(piece: _Piece, index: int, text: str, told: Facts) -> None:
+    said = told.said
+    if said.overflowed:
         # Glued behind a bar it tells of the step after the one that the bar shows.
         glued = index in piece.at and "it]" in text.partition("verflow")[0].partition("VERFLOW")[0]
         piece.overflows.append(index + 0.5 * glued)
-    if finished(text):
+    if said.finished:
         piece.ends.append(index)
-    elif index not in piece.at and closes(text):
+    elif said.closes and index not in piece.at:
         piece.closings.append(index)
-    if served(text):
+    if told.served:
         piece.served = index
         piece.requests += 1
-    if named := phase(text):
+    if named := said.phase:
         piece.phase = (named, index)
         if named in OPENING:
             piece.openings[named] = index
-    if (figure := throughput(text)) is not None:
+    if (figure := said.throughput) is not None:
         piece.throughputs.append(figure)
         piece.sped = index if figure > 0 else piece.sped
         del piece.throughputs[:-_THROUGHPUTS_MAX]
@@ -152,7 +147,7 @@ def _progress(
     live = sorted(real, key=lambda one: (one is main, one.last_index), reverse=True)[:COUNTERS_MAX]
     moved = max((one.moved_index for one in real), default=-1)
     again, quote = _repeats(piece, lines, max(moved, piece.sped, piece.served) if service else moved)
-    rate, cadence = _speed(piece, main, clock([line.text for line in lines]))
+    rate, cadence = _speed(piece, main, clock([piece.stamps.get(index) for index in range(len(lines))]))
     named, where = _phase(piece, main)
     return Progress(
         main=main.counter() if main else None,
@@ -199,7 +194,9 @@ def _curve(main: Series | None, points: Sequence[tuple[int, float]]) -> tuple[Po
         return thinned([Point(step=order, value=value) for order, (_, value) in enumerate(points, 1)])
     ats = [at for _, at in main.moves]
     steps = [main.first, *(value for value, _ in main.moves)]
-    return thinned([Point(step=steps[bisect.bisect_right(ats, index)], value=value) for index, value in points])
+    return thinned(
+        [Point(step=steps[bisect.bisect_right(ats, index)], value=value) for index, value in points]
+    )
 
 
 def _log_eta(piece: _Piece, main: Series | None) -> float | None:

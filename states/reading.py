@@ -242,4 +242,5 @@ class Verdict(Frozen):
     because: tuple[str, ...] = ()
     wants: tuple[Literal["more_tail", "head", "events", "model"], ...] = ()
     topic: str = ""
-    """What the concern is, as a stable key (`hung`, `loop:fetch`, `nan`, `network`, `download`), for asking once per cause (G5)."""
+    """What the concern is, as a stable key (`hung`, `loop:fetch`, `nan`, `network`, `download`): asked about once per
+    cause (G5)."""

@@ -193,7 +193,6 @@ TABLE: tuple[Row, ...] = (
     row("observed", stopping, STAY, when.a_retry_is_due, do.stop_again, "A2"),
     row("observed", stopping, STAY, ALWAYS, do.note_look, "A2"),
     row("stop_asked", stopping, STAY, ALWAYS, do.note_stop_asked, "A2"),
-    row("wake_due", stopping, STAY, when.a_retry_is_due, do.stop_again, "A2"),
 
     # --- collecting: one last log read, the outputs, the outcome by the evidence -------------------------------
     row("logs_read", collecting, STAY, ALWAYS, do.note_final_log, "F1"),

@@ -32,7 +32,7 @@ def deadlines(job: Job) -> dict[str, datetime]:
             found["logs"] = job.logs_at if _a_look_tells(job) else None
             found |= _running(job)
         case State.stopping:
-            found["stop"] = job.stop.retry_at if job.stop else None
+            found["stop"] = job.stop.retry_at if job.stop and _a_look_tells(job) else None
         case State.collecting:
             found["collect"] = job.collect_at
     if job.unreachable_since is not None:

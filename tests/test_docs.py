@@ -50,7 +50,9 @@ def test_every_page_is_reached_from_the_readme() -> None:
             found = (page.parent / target).resolve()
             if found.exists() and found not in seen:
                 frontier.append(found)
-    assert not sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md") if p.resolve() not in seen)
+    assert not sorted(
+        str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md") if p.resolve() not in seen
+    )
 
 
 def test_the_readme_names_real_commands() -> None:

@@ -63,7 +63,8 @@ def _driver_log(
         if found and not whole:
             file.truncate(0)
             file.seek(0)
-            found, _ = _fetch(http, record, lines, file)
+            # Ray's own lines may be among the last ones, and are taken out.
+            found, _ = _fetch(http, record, lines + 1 + _echo(record).count(b"\n"), file)
         if not found:
             return LogPiece(text="", cursor=cursor, ready=False)
         ended = record.get("status") in TERMINAL
@@ -115,8 +116,11 @@ def _copy(chunks: Iterable[bytes], file: IO[bytes], record: Mapping[str, Any]) -
 
 def _own(top: bytes, record: Mapping[str, Any]) -> bytes:
     """The beginning of a driver log without what Ray put there."""
-    echo = f"Running entrypoint for job {record.get('submission_id')}: {record.get('entrypoint')}\n".encode()
-    return SETTING_UP.sub(b"", top, count=1).replace(echo, b"", 1)
+    return SETTING_UP.sub(b"", top, count=1).replace(_echo(record), b"", 1)
+
+
+def _echo(record: Mapping[str, Any]) -> bytes:
+    return f"Running entrypoint for job {record.get('submission_id')}: {record.get('entrypoint')}\n".encode()
 
 
 def _message(record: Mapping[str, Any], lines: int, cursor: str) -> LogPiece:

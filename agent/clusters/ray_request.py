@@ -30,12 +30,12 @@ RAY_REMOVES = re.compile(r"\$\{[A-Z0-9_]+\}")
 PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy")
 KILL_AFTER_S = 30
 GUARD = (
-    '(while if read -r _ _ _ parent _ </proc/self/stat; then [ "$parent" = $$ ]; else kill -0 $$; fi; do sleep 1; done;'
+    '(while if read -r _ _ _ up _ </proc/self/stat; then [ "$up" = $$ ]; else kill -0 $$; fi; do sleep 1; done;'
     " kill -9 -$$) </dev/null >/dev/null 2>&1 & "
 )
-"""Stands before the command. When a raylet dies, Ray ends the process that it started and no other, and what that one
-had started would run on beside its successor: the guard ends the whole group once the first process is gone (a dead one
-that nobody took in still answers `kill -0`, so it is asked who the guard's parent is)."""
+"""Stands before the command. When a raylet dies, Ray ends the process that it started and no other; what that one had
+started would run on beside its successor. The guard ends the whole group once the first process is gone. A dead one
+that nobody took in still answers `kill -0`, so the guard looks at who its own parent is."""
 NODE_LABEL = "ray.io/node-id"
 
 FINGERPRINT, OWNER = "watchkeeper_fingerprint", "watchkeeper_owner"

@@ -234,7 +234,9 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--step-delay-s", type=float, default=0.0, help="pause after each step")
     parser.add_argument("--checkpoint-every", type=positive, default=50, help="steps between two checkpoints")
     parser.add_argument("--keep", type=positive, default=3, help="checkpoints that are kept")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of an unfinished run")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the last checkpoint of an unfinished run"
+    )
     parser.add_argument("--stall-at", type=int, metavar="STEP", help="get nowhere for a while at this step")
     parser.add_argument("--stall-s", type=float, default=10.0, help="how long a stall lasts")
     parser.add_argument("--nan-at", type=int, metavar="STEP", help="the loss is NaN from this step on")

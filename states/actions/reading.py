@@ -59,7 +59,11 @@ def interpret(job: Job, event: LogsRead) -> Change:
 def note_reading(job: Job, event: Interpreted) -> Change:
     """What the model read, kept as evidence; the job goes on as it was (I2)."""
     said = event.failed or event.summary
-    note = f"the model read the log as {event.verdict}: {event.summary}" if event.summary and not event.failed else ""
+    note = (
+        f"the model read the log as {event.verdict}: {event.summary}"
+        if event.summary and not event.failed
+        else ""
+    )
     return Change(job.with_note(note), (), said)
 
 

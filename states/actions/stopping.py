@@ -48,16 +48,17 @@ def note_stop_and_seek(job: Job, event: StopRequested | Answered | WakeDue) -> C
     return Change(withdrawn.but_attempt(look_up_at=event.at), (*tells, *more), f"stop asked by {by}")
 
 
-def stop_again(job: Job, event: WakeDue | Observed) -> Change:
-    """It still lives: ask again; a stop is an intent until the cluster shows the end (WISHES 7)."""
-    noted = with_look(job, event.observation) if isinstance(event, Observed) else job
+def stop_again(job: Job, event: Observed) -> Change:
+    """A look shows that it still lives: ask again, ever more rarely; a stop is an intent until the cluster shows the
+    end (WISHES 7)."""
+    noted = with_look(job, event.observation)
     order = noted.stop
     assert order is not None  # guarded by a_retry_is_due
     late = (event.at - order.at).total_seconds() >= job.policy.stop_report_s and not order.said_late
     later = order.model_copy(
         update={
             "tries": order.tries + 1,
-            "retry_at": after(event.at, job.policy.stop_retry_s),
+            "retry_at": after(event.at, job.policy.stop_retry_s * min(2.0**order.tries, 4.0)),
             "said_late": order.said_late or late,
         }
     )

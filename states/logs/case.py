@@ -33,7 +33,8 @@ Want = Literal["more_tail", "head", "events", "model"]
 
 _PREPARATION = re.compile(
     r"\b(?:map|load\w*|shards?|tokeniz\w*|filter\w*|build\w*|compil\w*|captur\w*|warm-?up\w*|cach\w*"
-    r"|preload\w*|prepar\w*|preprocess\w*|pack\w*|import\w*|convert\w*|generating (?:\w+ )?split|left:\w+|init\w*|sanity)\b",
+    r"|preload\w*|prepar\w*|preprocess\w*|pack\w*|import\w*|convert\w*"
+    r"|generating (?:\w+ )?split|left:\w+|init\w*|sanity)\b",
     re.IGNORECASE,
 )
 

@@ -60,8 +60,8 @@ _DIGIT = re.compile(r"\d")
 class Slot(NamedTuple):
     """One `key: number` of a shape: where it stands, and what the key counts whatever the number is.
 
-    alike: the key holds no digit, so `meant` is true of all lines of the shape. meant: a reading without its
-    value; None for what is no count. pointed: the number is written with a point.
+    key: the key itself if it holds no digit, so that `meant` is true of all lines of the shape; else "". meant: a
+    reading without its value; None for what is no count. pointed: the number is written with a point.
     """
 
     start: int
@@ -70,7 +70,7 @@ class Slot(NamedTuple):
     end: int
     note: str
     sep: str
-    alike: bool
+    key: str
     meant: Reading | None
     pointed: bool
 
@@ -93,18 +93,17 @@ class Keyed(NamedTuple):
 
 def keyed(text: str) -> list[Keyed]:
     """All `key: number` pieces of a line, at most `NUMBERS_PER_LINE_MAX`."""
-    found = [_piece(text, slot) for slot in _slots(shape(text))[1]]
+    found = []
+    for slot in _slots(shape(text)):
+        start, key_end, at, end, note, sep, key = slot[:7]
+        before = text[start - _NEAR_CHARS if start > _NEAR_CHARS else 0 : start] + note
+        value = text[at:end]
+        figure = float(value.replace(",", "") if "," in value else value)
+        found.append(_new_keyed((key or text[start:key_end], before, figure, start, end, sep, slot)))
     if "oss " in text and (late := _LOSS_AT.search(text, 0, _SCANNED_CHARS)):
         ahead = text[max(0, late.start() - _NEAR_CHARS) : late.start()]
         found.append(Keyed(late["key"], ahead, number(late["value"]), late.start("value"), late.end(), ":"))
     return found
-
-
-def _piece(text: str, slot: Slot) -> Keyed:
-    start, end = slot.start, slot.end
-    before = text[start - _NEAR_CHARS if start > _NEAR_CHARS else 0 : start] + slot.note
-    value = number(text[slot.value : end])
-    return _new_keyed((text[start : slot.key_end], before, value, start, end, slot.sep, slot))
 
 
 _new_keyed = functools.partial(tuple.__new__, Keyed)
@@ -115,11 +114,11 @@ def counted(text: str, pieces: Sequence[Keyed], covered: Sequence[tuple[int, int
     live: bool | None = None
     for piece in pieces:
         slot = piece.slot
-        if slot is not None and slot.alike and slot.meant is None:
+        if slot is not None and slot[7] is None and slot[6]:
             continue
         if not 0 <= piece.value < _INFINITE or any(start <= piece.end - 1 < end for start, end in covered):
             continue
-        if slot is not None and slot.alike:
+        if slot is not None and slot.key:
             meant, pointed = slot.meant, slot.pointed
         else:
             live = _is_live(pieces) if live is None else live
@@ -137,12 +136,12 @@ def _is_live(pieces: Sequence[Keyed]) -> bool:
 
 
 @per_shape
-def _slots(of: str) -> tuple[bool, tuple[Slot, ...]]:
-    """(whether the shape carries a loss, all its `key: number`)."""
+def _slots(of: str) -> tuple[Slot, ...]:
+    """All `key: number` of a shape."""
     matches = list(itertools.islice(_KEYED.finditer(of), NUMBERS_PER_LINE_MAX))
     live = any("loss" in match["key"].lower() or "损失" in match["key"] for match in matches)
     live = live or ("oss " in of and _LOSS_AT.search(of, 0, _SCANNED_CHARS) is not None)
-    return live, tuple(_slot(of, match, live) for match in matches)
+    return tuple(_slot(of, match, live) for match in matches)
 
 
 def _slot(of: str, match: re.Match[str], live: bool) -> Slot:
@@ -151,11 +150,9 @@ def _slot(of: str, match: re.Match[str], live: bool) -> Slot:
     start, key_end, end = match.start(), match.end("key"), match.end()
     before = of[max(0, start - _NEAR_CHARS) : start] + note
     piece = Keyed(match["key"], before, 0.0, start, end, sep)
-    alike = _DIGIT.search(match["key"]) is None
-    meant = _meant_here(of, piece, live) if alike else None
-    return Slot(
-        start, key_end, match.start("value"), end, note, sep, alike, meant, "." in _written(of, piece)
-    )
+    key = match["key"] if _DIGIT.search(match["key"]) is None else ""
+    meant = _meant_here(of, piece, live) if key else None
+    return Slot(start, key_end, match.start("value"), end, note, sep, key, meant, "." in _written(of, piece))
 
 
 def _written(text: str, piece: Keyed) -> str:

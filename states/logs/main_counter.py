@@ -45,7 +45,9 @@ def choose(real: Sequence[Series], at: NamesAt, goals: Mapping[str, float]) -> S
     outer = max(trained, key=lambda one: (one.rises, one.last_index), default=None)
     newest = max(one.moved_index for one in real)
     risen = max((one.moved_index for one in real if one.rises >= 2 and one.context != "load"), default=-1)
-    return max(real, key=lambda one: (_score(one, outer, at, goals, newest, risen), one.rises, one.last_index))
+    return max(
+        real, key=lambda one: (_score(one, outer, at, goals, newest, risen), one.rises, one.last_index)
+    )
 
 
 def _score(

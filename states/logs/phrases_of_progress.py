@@ -50,7 +50,8 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 _CLOSES = re.compile(
-    r"(?:^|[\]:>|-] ?)\W{0,4}(?:the )?(?:total |overall |complete )?(?:execution|elapsed|running|run|wall|wall[- ]clock|training|train|cpu)"
+    r"(?:^|[\]:>|-] ?)\W{0,4}(?:the )?(?:total |overall |complete )?"
+    r"(?:execution|elapsed|running|run|wall|wall[- ]clock|training|train|cpu)"
     r"[ _-]?time(?: elapsed| taken)?\s{0,4}(?:[:=]|was|is)?\s{0,4}\d"
 )
 _GAP = r"(?:\w{1,20} ){0,4}"
@@ -190,6 +191,9 @@ class _Told(NamedTuple):
     figures: tuple[tuple[int, int], ...]
 
 
+_NOTHING_TOLD = _Told("", False, False, False, False, False, ())
+
+
 @per_shape
 def _told(of: str) -> _Told:
     near, far = of[:SENTENCE_CHARS].lower(), of[:OVERFLOW_CHARS].lower()
@@ -203,7 +207,9 @@ def _told(of: str) -> _Told:
         exits=ends and whole and _EXITED.search(near) is not None,
         overflowed=wrong and _OVERFLOW.search(far) is not None,
         skips="skipped iterations" in far,
-        figures=tuple(found.span(found.lastgroup or 0) for found in _THROUGHPUT.finditer(of[:OVERFLOW_CHARS])),
+        figures=tuple(
+            found.span(found.lastgroup or 0) for found in _THROUGHPUT.finditer(of[:OVERFLOW_CHARS])
+        ),
     )
 
 
@@ -212,6 +218,27 @@ def _phase(near: str) -> str:
         if any(hint in near for hint in _PHASE_HINTS[name]) and pattern.search(near):
             return name
     return ""
+
+
+class Sentences(NamedTuple):
+    """What one line says in words; throughput: work per second, None if it names none."""
+
+    phase: str
+    finished: bool
+    closes: bool
+    overflowed: bool
+    throughput: float | None
+
+
+_SILENT = Sentences("", False, False, False, None)
+
+
+def sentences(text: str) -> Sentences:
+    """All of it at once."""
+    told = _told(shape(text))
+    if told == _NOTHING_TOLD:
+        return _SILENT
+    return Sentences(told.phase, finished(text), told.closes, overflowed(text), throughput(text))
 
 
 def closes(text: str) -> bool:

@@ -29,6 +29,7 @@ _DATED = re.compile(
 )
 _TIME_ONLY = re.compile(r"[^\w]{0,3}" + _TIME)
 _UNIX = re.compile(r"(?<![\d.])(?:(?P<ms>1[4-9]\d{11})|(?P<sec>1[4-9]\d{8}\.\d{1,6}))(?![\d.])")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _NUMBER = r"\d{1,9}(?:\.\d{1,6})?"
@@ -74,15 +75,16 @@ def stamp(text: str) -> Stamp | None:
 @per_shape
 def _may_hold(of: str) -> bool:
     """Whether a line of this shape can hold a stamp at all."""
-    return not of.isascii() or "00:00:00" in of or "0000000000." in of or "0000000000000" in of
+    if "00:00:00" in of or "0000000000." in of or "0000000000000" in of:
+        return True
+    return not of.isascii() and _OTHER_DIGIT.search(of) is not None
 
 
-def clock(texts: Sequence[str]) -> list[float | None]:
+def clock(stamps: Sequence[Stamp | None]) -> list[float | None]:
     """For every line the time of the latest stamp at or before it, on the commonest clock of the piece."""
-    stamps = [stamp(text) for text in texts]
     kinds = Tally(found.kind for found in stamps if found)
     if not kinds:
-        return [None] * len(texts)
+        return [None] * len(stamps)
     kind = kinds.most_common(1)[0][0]
     times: list[float | None] = []
     now: float | None = None
@@ -101,7 +103,7 @@ def duration_s(text: str) -> float | None:
         total = 0.0
         for part in parts:
             total = total * 60 + part
-        days = _UNITS.match(text.lstrip())
+        days = _UNITS.match(text.lstrip()) if "d" in text or "天" in text else None
         ahead = float(days[1]) * 86400.0 if days and days[2][0] in "d天" else 0.0
         return ahead + total + (float(fraction) if fraction else 0.0)
     pieces = _UNITS.findall(text)

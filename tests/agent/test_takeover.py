@@ -81,7 +81,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 
 
 def test_it_is_watched_to_its_end_by_either(theirs: tuple[Cluster, str], tmp_path: Path) -> None:
+    """And its log is found without knowing where it lies."""
     cluster, job_id = theirs
+    for ref in (Ref(job_id, job_id), Ref(THEIRS, job_id)):
+        assert "step 4/4 loss 0.5" in cluster.logs(ref).text
     for number, text in enumerate((job_id, THEIRS)):
         (folder := tmp_path / f"watching{number}").mkdir()
         watching = Watching(cluster, folder)
@@ -91,12 +94,6 @@ def test_it_is_watched_to_its_end_by_either(theirs: tuple[Cluster, str], tmp_pat
         assert job.attempt.cluster_job_id == job_id
         assert not {"submit", "stop", "delete"} & {row["kind"] for row in watching.store.effects_of(job.id)}
         watching.store.close()
-
-
-def test_its_log_is_found_without_knowing_where_it_lies(theirs: tuple[Cluster, str]) -> None:
-    cluster, job_id = theirs
-    assert "step 4/4 loss 0.5" in cluster.logs(Ref(job_id, job_id)).text
-    assert "step 4/4 loss 0.5" in cluster.logs(Ref(THEIRS, job_id)).text
 
 
 def test_one_that_is_not_there_is_told(theirs: tuple[Cluster, str], tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def held(*names: str) -> list[dict[str, Any]]:
-    return [log for name in names for log in tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))["log"]]
+    return [
+        log for name in names for log in tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))["log"]
+    ]
 
 
 def read(log: dict[str, Any]) -> Looked:
@@ -63,23 +65,32 @@ def wrong_cause(log: dict[str, Any]) -> list[str]:
     seen, wrong = read(log), []
     told = seen.digest.diagnosis
     if told.cause != log["cause"]:
-        wrong.append(f"cause {told.cause} also {told.also}, evidence {[quote.text for quote in told.evidence]}")
+        wrong.append(
+            f"cause {told.cause} also {told.also}, evidence {[quote.text for quote in told.evidence]}"
+        )
     if log["cause"] == "none":
         if seen.verdict.name in ("failed", "failing", "looping", "hung"):
             wrong.append(f"verdict {seen.verdict.name}: {seen.verdict.summary}")
         return wrong
     raw = [_ANSI.sub("", line) for line in log["text"].lstrip("\n").split("\n")]
-    quoted = [quote.text for quote in told.evidence] + [raw[quote.line - 1] for quote in told.evidence if quote.line]
+    quoted = [quote.text for quote in told.evidence] + [
+        raw[quote.line - 1] for quote in told.evidence if quote.line
+    ]
     if not any(log["root"] in text for text in quoted):
         wrong.append(f"evidence {[(quote.line, quote.text[:100]) for quote in told.evidence]}")
     return wrong
 
 
-@pytest.mark.parametrize("log", held("training", "tools", "second_progress"), ids=lambda log: str(log["name"]))
+@pytest.mark.parametrize(
+    "log", held("training", "tools", "second_progress"), ids=lambda log: str(log["name"])
+)
 def test_how_far_a_run_is(log: dict[str, Any]) -> None:
     assert wrong_progress(log) == []
 
 
-@pytest.mark.parametrize("log", held("failures_runs", "failures_around", "second_failures"), ids=lambda log: str(log["name"]))
+FAILED = held("failures_runs", "failures_around", "second_failures")
+
+
+@pytest.mark.parametrize("log", FAILED, ids=lambda log: str(log["name"]))
 def test_what_a_run_failed_of(log: dict[str, Any]) -> None:
     assert wrong_cause(log) == []

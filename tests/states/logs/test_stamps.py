@@ -54,27 +54,29 @@ def test_no_duration() -> None:
     ],
 )
 def test_the_gap_between_two_stamps(first: str, second: str, gap: float) -> None:
-    before, after = clock([first, second])
+    before, after = clock([stamp(first), stamp(second)])
     assert before is not None
     assert after is not None
     assert after - before == pytest.approx(gap)
 
 
 def test_lines_without_a_stamp_stand_at_the_last_one() -> None:
-    times = clock(["no stamp", "2031-05-06 07:08:09 a", "between", "2031-05-06 07:08:19 b"])
+    times = clock(
+        [stamp(text) for text in ["no stamp", "2031-05-06 07:08:09 a", "between", "2031-05-06 07:08:19 b"]]
+    )
     assert times[0] is None
     assert times[1] == times[2]
     assert times[3] == pytest.approx((times[1] or 0) + 10)
 
 
 def test_clocks_of_another_shape_do_not_mix() -> None:
-    times = clock(["07:00:00 a", "2031-05-06 07:08:09 b", "2031-05-06 07:08:10 c"])
+    times = clock([stamp(text) for text in ["07:00:00 a", "2031-05-06 07:08:09 b", "2031-05-06 07:08:10 c"]])
     assert times[0] is None
     assert (times[2] or 0) - (times[1] or 0) == 1
 
 
 def test_ranks_out_of_step_are_no_midnight() -> None:
-    times = clock(["07:00:02 a", "07:00:01 b", "07:00:03 c"])
+    times = clock([stamp(text) for text in ["07:00:02 a", "07:00:01 b", "07:00:03 c"]])
     assert (times[2] or 0) - (times[0] or 0) == 1
 
 

@@ -1,0 +1,45 @@
+"""All that one line tells about progress, worked out once per text: two looks at a log share most of their lines.
+
+Never: depend on the lines around it (headings, series and repeats do: `tables`, `series`, `progress`); keep long
+lines, or more than a bounded number of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from states.logs.bars import Reading
+from states.logs.counters import Keyed, keyed, readings
+from states.logs.phrases_of_progress import Sentences, sentences, served
+from states.logs.pulse import Pulse, pulse
+from states.logs.stamps import Stamp, stamp
+
+FACTS_MAX = 4_096
+FACT_CHARS_MAX = 600
+"""Longer lines are worked out each time, so that what is kept stays small (redacted text, in this process only)."""
+
+
+class Facts(NamedTuple):
+    """readings: numbers that may count work. pieces: every `key: number`. served: a request that succeeded."""
+
+    readings: tuple[Reading, ...]
+    pieces: tuple[Keyed, ...]
+    pulse: Pulse
+    said: Sentences
+    served: bool
+    stamp: Stamp | None
+
+
+def facts(text: str) -> Facts:
+    """What a line tells."""
+    return _kept(text) if len(text) <= FACT_CHARS_MAX else _facts(text)
+
+
+def _facts(text: str) -> Facts:
+    pieces = keyed(text)
+    found = readings(text, pieces)
+    return Facts(tuple(found), tuple(pieces), pulse(text), sentences(text), served(text), stamp(text))
+
+
+_kept = functools.lru_cache(maxsize=FACTS_MAX)(_facts)
