@@ -73,7 +73,7 @@ lock: $(BIN)/python ## Pin the dependencies anew (UPGRADE=--upgrade takes the ne
 	$(EXPORT) --all-extras --output-file requirements-dev.lock
 
 clean: ## Remove the environment, the caches and what the demo wrote
-	rm -rf $(VENV) .demo build dist examples/*/runs
+	rm -rf $(VENV) .engines .demo build dist examples/*/runs
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find agent states prompts tests examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

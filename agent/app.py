@@ -170,9 +170,9 @@ class App:
     def _make_cluster(self, name: str, options: Mapping[str, Any]) -> Cluster:
         kind = str(options.get("kind", name))
         own = {key: value for key, value in options.items() if key != "kind"}
-        if kind in ("local", "brainpp"):
+        if kind in ("local", "brainpp", "ray"):
             own.setdefault("root", str(self.state_dir / name))
-        if kind == "brainpp":
+        if kind in ("brainpp", "ray"):
             own["secrets"] = self.secrets.get
         made: Cluster = driver(kind)(name, own)
         return made

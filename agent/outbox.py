@@ -12,10 +12,10 @@ import logging
 from datetime import timedelta
 
 from agent import crash
+from agent.asked import AskedEffect
 from agent.leases import Lease
 from agent.perform import perform
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import Redo, Submit
 from states.events import AnyEvent, EffectGivenUp, SubmitUnclear
 

@@ -219,8 +219,8 @@ class Service:
     def answer(self, question: str, reply: str, *, by: str = "", key: str = "") -> Applied:
         """Answer a question given as `<run>/<number>`, or `<run>` when one is open.
 
-        Raises Refusal for a reply that does not fit (the question stays open) or comes too late (G4), and for one that
-        carries a credential (B6: it is not stored).
+        Raises Refusal for a reply that does not fit (the question stays open) or comes too late (G4), and for one
+        that carries a credential (B6: it is not stored).
         """
         if find_credentials(reply):
             raise Refusal(
@@ -336,8 +336,9 @@ def refuse_credentials(request: Request) -> None:
     ]
     if carrying:
         raise Refusal(
-            f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or submitted. "
-            "Take it out; a job reads its credentials from a file below the workspace or from the cluster's own secrets."
+            f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or "
+            "submitted. Take it out; a job reads its credentials from a file below the workspace or from the "
+            "cluster's own secrets."
         )
 
 

@@ -1,7 +1,7 @@
 """Shell text into the neutral tree of `states/lint/shell.py`, by the tree-sitter grammar for bash.
 
 The grammar goes on after an error, so a script with one bad quote is still judged elsewhere. Input is cut at
-`CHARS_MAX`, nesting at `DEPTH_MAX`; what is deeper stands as `Broken`.
+`CHARS_MAX`, nesting at `DEEP_MAX`; what is deeper stands as `Broken`.
 
 Never: run anything; raise on any text.
 """
@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from agent.shellwords import DEEP_MAX, line_of, text_of, word
 from states.lint.shell import (
     AndOr,
     Assignment,
@@ -28,7 +29,6 @@ from states.lint.shell import (
     Not,
     Part,
     Pipeline,
-    Quote,
     Redirect,
     Script,
     Test,
@@ -42,19 +42,23 @@ if TYPE_CHECKING:
 CHARS_MAX = 131_072
 """Characters of one script that are read; people write kilobytes."""
 
-DEPTH_MAX = 40
-"""Nesting that is followed."""
-
 STATEMENTS_MAX = 4_000
 """Statements of one list that are read."""
 
 WORDS_MAX = 1_000
 """Words of one command that are read."""
 
+PIPES_MAX = 2_000
+"""Bars of one text that are read."""
+
+NODES_MAX = 2_000
+"""Nodes that are looked through for faults."""
+
 PARTS_MAX = 40
 """Commands of one pipe that are read."""
 
 _KEYWORDS = frozenset({"export", "declare", "local", "readonly", "typeset"})
+_NO_STATEMENTS = frozenset({"comment", "heredoc_body", "heredoc_end", "file_descriptor"})
 _TESTS = frozenset({"test_command", "arithmetic_expansion"})
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _NAME = re.compile(r"[A-Za-z_]\w{0,80}", re.ASCII)
@@ -70,43 +74,54 @@ def _parser() -> Parser:
 
 def parse(text: str) -> Script:
     """The script as a tree. Lines count from 1. Raises nothing."""
-    source = text[:CHARS_MAX].encode("utf-8", "replace")
-    return _script(_parser().parse(source).root_node.children, 0)
+    source = _cut(text).encode("utf-8", "replace")
+    root = _parser().parse(source).root_node
+    script = _script(root.children, 0)
+    return replace(script, broken=tuple(_faults(root))) if root.has_error else script
 
 
-def _text(raw: Raw) -> str:
-    return (raw.text or b"").decode("utf-8", "replace")
+def _cut(text: str) -> str:
+    """The text that is read: to CHARS_MAX, and to PIPES_MAX bars, whose square the grammar's work grows with."""
+    text = text[:CHARS_MAX]
+    if text.count("|") <= PIPES_MAX:
+        return text
+    return "|".join(text.split("|", PIPES_MAX)[:PIPES_MAX])
 
 
-def _line(raw: Raw) -> int:
-    return raw.start_point.row + 1
+def _faults(root: Raw) -> Iterator[Broken]:
+    """The places that the parser could not make sense of, the first ones, wherever they are nested."""
+    waiting, looked = [root], 0
+    while waiting and looked < NODES_MAX:
+        raw = waiting.pop()
+        looked += 1
+        if raw.is_missing:
+            yield Broken(f"missing {raw.type}", line_of(raw))
+        elif raw.type == "ERROR":
+            yield Broken(text_of(raw)[:2000], line_of(raw))
+        elif raw.has_error:
+            waiting.extend(reversed(raw.children))
 
 
 def _script(raws: list[Raw], depth: int) -> Script:
     """Statements in a row; `&` marks the one before it."""
     items: list[Item] = []
-    broken: list[Broken] = []
     for raw in raws[:STATEMENTS_MAX]:
         if raw.type == "&":
             if items:
                 items[-1] = Item(items[-1].node, background=True)
-        elif raw.is_missing:
-            broken.append(Broken(f"missing {raw.type}", _line(raw)))
         elif raw.type == "ERROR":
-            broken.append(Broken(_text(raw), _line(raw)))
-            inner = _script(raw.children, depth + 1) if depth < DEPTH_MAX else Script(())
-            items.extend(inner.items)
-        elif raw.is_named and raw.type not in ("comment", "heredoc_body", "heredoc_end", "file_descriptor"):
+            items.extend(_script(raw.children, depth + 1).items if depth < DEEP_MAX else ())
+        elif raw.is_named and not raw.is_missing and raw.type not in _NO_STATEMENTS:
             node = _node(raw, depth)
             if node is not None:
                 items.append(Item(node))
-    return Script(tuple(items), tuple(broken))
+    return Script(tuple(items))
 
 
 def _node(raw: Raw, depth: int) -> Node | None:
-    if depth > DEPTH_MAX:
-        return Broken(_text(raw)[:200], _line(raw))
-    kind, line = raw.type, _line(raw)
+    if depth > DEEP_MAX:
+        return Broken(text_of(raw)[:200], line_of(raw))
+    kind, line = raw.type, line_of(raw)
     if kind == "command" or kind == "variable_assignment" or kind == "variable_assignments":
         return _command(raw)
     if kind in ("declaration_command", "unset_command"):
@@ -128,7 +143,7 @@ def _node(raw: Raw, depth: int) -> Node | None:
 
 
 def _compound(raw: Raw, depth: int) -> Node | None:
-    kind, line = raw.type, _line(raw)
+    kind, line = raw.type, line_of(raw)
     if kind in ("for_statement", "c_style_for_statement", "while_statement"):
         return _loop(raw, depth)
     if kind == "if_statement":
@@ -142,7 +157,7 @@ def _compound(raw: Raw, depth: int) -> Node | None:
         if name is None or body is None:
             return None
         children = body.children[1:] if body.type in ("compound_statement", "subshell") else [body]
-        return Function(_text(name), _script(children, depth + 1), line)
+        return Function(text_of(name), _script(children, depth + 1), line)
     return None
 
 
@@ -156,13 +171,13 @@ def _nodes(raw: Raw, depth: int) -> Iterator[Node]:
 def _list(raw: Raw, depth: int) -> Node | None:
     """`a && b || c`; the grammar nests to the left, so the left side is walked down without recursion."""
     steps: list[tuple[str, Raw]] = []
-    while raw.type == "list" and raw.named_child_count >= 2 and depth + len(steps) < DEPTH_MAX:
+    while raw.type == "list" and raw.named_child_count >= 2 and depth + len(steps) < DEEP_MAX:
         named = raw.named_children
         operator = next((c.type for c in raw.children if c.type in ("&&", "||")), "&&")
         steps.append((operator, named[-1]))
         raw = named[0]
     if raw.type == "list":
-        return Group(_script(_flat(raw), DEPTH_MAX), False, _line(raw))
+        return Group(_script(_flat(raw), DEEP_MAX), False, line_of(raw))
     node = _node(raw, depth + len(steps) + 1)
     for operator, right_raw in reversed(steps):
         right = _node(right_raw, depth + 1)
@@ -183,9 +198,9 @@ def _flat(raw: Raw) -> list[Raw]:
 
 
 def _test(raw: Raw) -> Test:
-    source = _text(raw)
+    source = text_of(raw)
     names = tuple(dict.fromkeys(_names_below(raw)))
-    return Test(source[:2000], _line(raw), names)
+    return Test(source[:2000], line_of(raw), names)
 
 
 def _names_below(raw: Raw) -> Iterator[str]:
@@ -193,7 +208,7 @@ def _names_below(raw: Raw) -> Iterator[str]:
     while waiting:
         node = waiting.pop()
         if node.type == "variable_name":
-            yield _text(node)
+            yield text_of(node)
         waiting.extend(node.children)
 
 
@@ -203,13 +218,13 @@ def _loop(raw: Raw, depth: int) -> Loop:
     if raw.type == "while_statement":
         kind = "until" if raw.children[0].type == "until" else "while"
         condition = _script(raw.children_by_field_name("condition"), depth + 1)
-        return Loop("until" if kind == "until" else "while", "", (), condition, body, _line(raw))
+        return Loop("until" if kind == "until" else "while", "", (), condition, body, line_of(raw))
     name = raw.child_by_field_name("variable")
     if raw.type == "c_style_for_statement":
         start = raw.child_by_field_name("initializer")
         name = next((c for c in (start.named_children if start else ()) if c.type == "variable_name"), None)
     values = tuple(_word(value) for value in raw.children_by_field_name("value"))
-    return Loop("for", _text(name) if name else "", values, None, body, _line(raw))
+    return Loop("for", text_of(name) if name else "", values, None, body, line_of(raw))
 
 
 def _if(raw: Raw, depth: int) -> If:
@@ -225,7 +240,7 @@ def _if(raw: Raw, depth: int) -> If:
         elif clause.type == "else_clause":
             has_else = True
             branches.append((None, _script(clause.children[1:], depth + 1)))
-    return If(tuple(branches), _line(raw), has_else)
+    return If(tuple(branches), line_of(raw), has_else)
 
 
 def _split_at(raws: list[Raw], mark: str) -> tuple[list[Raw], list[Raw]]:
@@ -249,7 +264,7 @@ def _command(raw: Raw) -> Command:
             redirects.extend(_redirect(child))
         elif child.type not in ("comment", "ERROR"):
             words.append(_word(child))
-    return Command(tuple(words), tuple(assignments), tuple(redirects), _line(raw), _last_line(raw))
+    return Command(tuple(words), tuple(assignments), tuple(redirects), line_of(raw), _last_line(raw))
 
 
 def _last_line(raw: Raw) -> int:
@@ -265,22 +280,22 @@ def _declaration(raw: Raw) -> Command:
             assignments.append(_assignment(child))
         elif child.type not in ("comment", "ERROR"):
             words.append(_word(child))
-    head = Word((Part("text", keyword, _line(raw)),), _line(raw), keyword)
-    return Command((head, *words), tuple(assignments), (), _line(raw), _last_line(raw), keyword)
+    head = Word((Part("text", keyword, line_of(raw)),), line_of(raw), keyword)
+    return Command((head, *words), tuple(assignments), (), line_of(raw), _last_line(raw), keyword)
 
 
 def _assignment(raw: Raw) -> Assignment:
     name = raw.child_by_field_name("name")
     value = raw.child_by_field_name("value")
-    label = _NAME.match(_text(name)) if name else None
+    label = _NAME.match(text_of(name)) if name else None
     adds = any(child.type == "+=" for child in raw.children)
     if value is not None and value.type == "array":
         words = tuple(
             _word(c) for c in value.named_children[:WORDS_MAX] if c.type not in ("comment", "ERROR")
         )
-        return Assignment(label[0] if label else "", words, _line(raw), True, adds)
+        return Assignment(label[0] if label else "", words, line_of(raw), True, adds)
     words = (_word(value),) if value is not None else ()
-    return Assignment(label[0] if label else "", words, _line(raw), False, adds)
+    return Assignment(label[0] if label else "", words, line_of(raw), False, adds)
 
 
 def _redirected(raw: Raw, depth: int) -> Node | None:
@@ -289,7 +304,7 @@ def _redirected(raw: Raw, depth: int) -> Node | None:
     redirects = tuple(r for child in raws for r in _redirect(child))
     body = _node(body_raw, depth + 1) if body_raw is not None else None
     if body is None:
-        return Command((), (), redirects, _line(raw), _last_line(raw))
+        return Command((), (), redirects, line_of(raw), _last_line(raw))
     node = _with_redirects(body, redirects)
     # `cat <<EOF | tee log`: the grammar keeps the rest of the line inside the here-document's redirect.
     for child in raws:
@@ -318,14 +333,14 @@ def _with_redirects(node: Node, redirects: tuple[Redirect, ...]) -> Node:
 
 
 def _redirect(raw: Raw) -> Iterator[Redirect]:
-    descriptor = next((_text(c) for c in raw.children if c.type == "file_descriptor"), "")
-    line = _line(raw)
+    descriptor = next((text_of(c) for c in raw.children if c.type == "file_descriptor"), "")
+    line = line_of(raw)
     if raw.type == "heredoc_redirect":
-        start = next((_text(c) for c in raw.children if c.type == "heredoc_start"), "")
+        start = next((text_of(c) for c in raw.children if c.type == "heredoc_start"), "")
         body = next((c for c in raw.children if c.type == "heredoc_body"), None)
         operator = next((c.type for c in raw.children if c.type.startswith("<<")), "<<")
         expands = not any(mark in start for mark in "'\"\\")
-        text, at = (_text(body), _line(body)) if body is not None else ("", line)
+        text, at = (text_of(body), line_of(body)) if body is not None else ("", line)
         yield Redirect(operator, None, line, descriptor, text, at, expands)
         for child in raw.children:
             if child.type == "file_redirect":
@@ -336,78 +351,5 @@ def _redirect(raw: Raw) -> Iterator[Redirect]:
     yield Redirect(operator, _word(targets[0]) if targets else None, line, descriptor)
 
 
-# --- words ---------------------------------------------------------------------------------------------------
-
-
 def _word(raw: Raw) -> Word:
-    return Word(tuple(_parts(raw, "", 0)), _line(raw), _text(raw))
-
-
-def _parts(raw: Raw, quote: Quote, depth: int) -> Iterator[Part]:
-    kind, line, text = raw.type, _line(raw), _text(raw)
-    if depth > DEPTH_MAX:
-        yield Part("other", text[:200], line, quote)
-    elif kind == "string":
-        yield from _string(raw, depth)
-    elif kind == "raw_string":
-        yield Part("text", text[1:-1], line, "'")
-    elif kind == "ansi_c_string":
-        yield Part("text", text[2:-1].replace("\\n", "\n").replace("\\'", "'"), line, "'")
-    elif kind in ("concatenation", "command_name", "translated_string"):
-        for child in raw.children:
-            if child.type != "$":
-                yield from _parts(child, quote, depth + 1)
-    elif kind == "simple_expansion":
-        yield Part("var", text[1:], line, quote)
-    elif kind == "expansion":
-        yield _expansion(raw, quote, depth)
-    elif kind == "command_substitution":
-        yield Part("command", text, line, quote, script=_script(raw.children[1:-1], depth + 20))
-    elif kind in ("arithmetic_expansion", "process_substitution"):
-        yield Part("other", text, line, quote)
-    else:
-        yield Part("text", _unescaped(text), line, quote)
-
-
-def _string(raw: Raw, depth: int) -> Iterator[Part]:
-    """Between double quotes. Text that the grammar leaves between its own pieces is text too."""
-    source, base = raw.text or b"", raw.start_byte
-    at, line = 1, _line(raw)
-    empty = True
-    for child in raw.children:
-        if child.type in ("string_content", '"', "$") or child.is_missing or child.type == "ERROR":
-            continue
-        gap = source[at : child.start_byte - base].decode("utf-8", "replace")
-        if gap:
-            yield Part("text", _unescaped(gap, quoted=True), line, '"')
-        yield from _parts(child, '"', depth + 1)
-        at, line, empty = child.end_byte - base, child.end_point.row + 1, False
-    closed = len(source) > 1 and source.endswith(b'"')
-    gap = source[at : len(source) - 1 if closed else len(source)].decode("utf-8", "replace")
-    if gap or empty:
-        yield Part("text", _unescaped(gap, quoted=True), line, '"')
-
-
-def _expansion(raw: Raw, quote: Quote, depth: int) -> Part:
-    """`${name}`, `${name:-word}`, `${name[@]}`, `${#name}`."""
-    name, index, operator = "", "", ""
-    operand: list[Part] = []
-    for child in raw.named_children:
-        if child.type in ("variable_name", "special_variable_name") and not name:
-            name = _text(child)
-        elif child.type == "subscript" and not name:
-            inner, place = child.child_by_field_name("name"), child.child_by_field_name("index")
-            name, index = _text(inner) if inner else "", _text(place) if place else ""
-        else:
-            operand.extend(_parts(child, quote, depth + 1))
-    for child in raw.children:
-        if not child.is_named and child.type not in ("${", "}", "["):
-            operator += child.type
-    return Part("var", name or _text(raw)[2:-1], _line(raw), quote, operator[:8], tuple(operand), index)
-
-
-def _unescaped(text: str, *, quoted: bool = False) -> str:
-    """Backslashes taken away as the shell does. One before a line's end stays: it keeps the lines countable."""
-    if "\\" not in text:
-        return text
-    return re.sub(r'\\(["$`\\])' if quoted else r"\\([^\n])", r"\1", text)
+    return word(raw, _script)

@@ -1,7 +1,8 @@
 """The rows: jobs, the journal of events, asked effects, delivered messages, the config library.
 
-Constraints make illegal states unstorable: one row per (job, seq), one per (job, key), one effect per (job, seq, n), one
-message per effect, one job per request id. Truth is the snapshot; the other columns of a job exist to be queried.
+Constraints make illegal states unstorable: one row per (job, seq), one per (job, key), one effect per
+(job, seq, n), one message per effect, one job per request id. Truth is the snapshot; the other columns of a job
+exist to be queried.
 
 Never: logic; a session opened outside `store.py`.
 """

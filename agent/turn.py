@@ -10,9 +10,9 @@ Never: a decision (the table's), a timer (wakes), a thread (workers).
 from __future__ import annotations
 
 from agent import leases
+from agent.asked import AskedEffect
 from agent.outbox import perform_next
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import Redo
 
 EFFECTS_MAX = 200

@@ -13,8 +13,8 @@ from datetime import datetime
 
 from agent import crash
 from agent.clusters.base import Cluster, ClusterError, Ref
-from agent.ports import Ports
 from agent.due import Due
+from agent.ports import Ports
 from states.events import AnyEvent, ClusterUnreachable, Observed, WakeDue
 from states.observation import Observation
 from states.quiet import is_quiet

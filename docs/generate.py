@@ -1,7 +1,7 @@
 """Writes the generated pages of docs/ (`make docs`); tests/test_docs.py fails when one is stale.
 
-Each page is a function of the program: the CLI from its own help, the machine from the table, numbers from the policy,
-settings, questions, rules and log signatures from their sources.
+Each page is a function of the program: the CLI from its own help, the machine from the table, numbers from the
+policy, settings, questions, rules and log signatures from their sources.
 
 Never: a fact that stands only here.
 """
@@ -25,7 +25,7 @@ def machine() -> str:
 
     rows = "\n".join(f"- {line}" for line in read_aloud().splitlines())
     reasons: dict[str, list[str]] = {}
-    for (state, kind), reason in {**IGNORED, **OTHERWISE}.items():
+    for (state, kind), reason in sorted({**IGNORED, **OTHERWISE}.items()):
         reasons.setdefault(reason, []).append(f"`{kind}` in {state}")
     ignored = "\n".join(f"- {reason}: {', '.join(cells)}" for reason, cells in reasons.items())
     return (
@@ -46,9 +46,11 @@ def policy() -> str:
     for name, field in Policy.model_fields.items():
         rows.append(f"| `{name}` | {field.default:g} | {documented.get(name, '')} |")
     return (
-        "# The numbers\n\nGenerated from `states/policy.py`. Seconds unless the name says otherwise. Order: built-in, the "
-        "cluster's hint,\n`policy:` in `config.yaml`, `policy:` in the request; the later wins, and `wk config` tells "
-        "where each came from.\n\n| number | built-in | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        "# The numbers\n\nGenerated from `states/policy.py`. Seconds unless the name says otherwise. Order: "
+        "built-in, the cluster's hint,\n`policy:` in `config.yaml`, `policy:` in the request; the later wins, "
+        "and `wk config` tells where each came from.\n\n| number | built-in | meaning |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n"
     )
 
 
@@ -85,9 +87,10 @@ def settings() -> str:
             shown = "" if default in (None, "", {}, ()) else f"`{default}`"
             rows.append(f"| `{section}{name}` | {shown} | {documented.get(name, '')} |")
     return (
-        "# Settings\n\nGenerated from `agent/settings.py`. They stand in `$XDG_CONFIG_HOME/watchkeeper/config.yaml`; a "
-        "variable\n`WATCHKEEPER_<NAME>` (nested: `WATCHKEEPER_MODEL__NAME`) wins over the file. `wk config` shows each "
-        "value and its source.\n\n| setting | built-in | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        "# Settings\n\nGenerated from `agent/settings.py`. They stand in "
+        "`$XDG_CONFIG_HOME/watchkeeper/config.yaml`; a variable\n`WATCHKEEPER_<NAME>` (nested: "
+        "`WATCHKEEPER_MODEL__NAME`) wins over the file. `wk config` shows each value and its source.\n\n"
+        "| setting | built-in | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
     )
 
 

@@ -24,11 +24,11 @@ class Policy(Frozen):
     queued_poll_s_max: float = Field(default=120.0, gt=0)
     """A queued job is looked at a little later each time, between these two (E1)."""
     second_look_s: float = Field(default=120.0, gt=0)
-    """preempted, lost and gone are believed at the second look, this much later (PHASES: a requeue takes up to 2 minutes)."""
+    """preempted, lost and gone are believed at the second look, this much later (a requeue takes up to 2 minutes)."""
 
     look_s_first: float = Field(default=60.0, gt=0)
     look_s_max: float = Field(default=1800.0, gt=0)
-    """Log looks: the first soon, then at the learnt cadence, never rarer than this (E4: 30 minutes if nothing is known)."""
+    """Log looks: the first soon, then at the learnt cadence, never rarer than this (E4: half an hour by itself)."""
     look_s_min: float = Field(default=60.0, gt=0)
     looks_per_cadence: float = Field(default=3.0, gt=0)
     """A look every this many milestones of the learnt cadence."""

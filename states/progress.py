@@ -112,7 +112,7 @@ def _take(piece: _Piece, index: int, line: Line) -> None:
         piece.pulses[index] = told.pulse
     if told.stamp is not None:
         piece.stamps[index] = told.stamp
-    piece.losses.add(told.pieces, index)
+    piece.losses.add(told.pieces, index, told.losses)
     _sentences(piece, index, text, told)
 
 
@@ -182,7 +182,10 @@ def _started_anew(piece: _Piece, main: Series, real: Sequence[Series]) -> bool:
 
 def _from_zero(main: Series | None, real: Sequence[Series]) -> int:
     """How often a transfer began again from nothing while nothing else moved."""
-    if main is None or not main.anew_at or not (main.context == "load" or main.unit in TRANSFERS):
+    if main is None or not main.anew_at:
+        return 0
+    of_file = main.name.startswith("bar:") and "." in main.name
+    if not (of_file or main.context == "load" or main.unit in TRANSFERS):
         return 0
     others = max((one.moved_index for one in real if one is not main), default=-1)
     return sum(1 for index in main.anew_at if index > others)
@@ -272,6 +275,9 @@ def _missing(main: Series | None, points: Sequence[tuple[int, float]]) -> int:
     before = [index for index in moves if index <= finite[-1]]
     if not after or not before:
         return 0
+    beside = len(set(finite).intersection(moves))
+    if len(after) == 1 and 2 * beside < len(finite):
+        return 0  # the step is printed ahead of its loss, which may be on its way
     usual = max(1.0, len(before) / max(1, sum(1 for index in finite if index >= before[0])))
     return len(after) if len(after) >= 2 * usual or usual <= 1.5 else 0
 

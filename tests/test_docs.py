@@ -56,9 +56,9 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 def test_the_readme_names_real_commands() -> None:
-    from agent.cli import app
-
     import typer
+
+    from agent.cli import app
 
     known = set(typer.main.get_command(app).commands)
     named = set(re.findall(r"\bwk ([a-z]+)", (ROOT / "README.md").read_text()))

@@ -83,8 +83,8 @@ def read(
 def second_opinion(app: App, result: dict[str, Any], file: str, *, always: bool) -> dict[str, Any]:
     """The reading with the model's opinion beside it: asked where the rules do not settle it, or always when told.
 
-    It fills in what the rules left open (a cause, its evidence, a summary) and overrules nothing (I2); a reading whose
-    quotes do not hold is void (I4). Standard input is read once, so it gets no second opinion.
+    It fills in what the rules left open (a cause, its evidence, a summary) and overrules nothing (I2); a reading
+    whose quotes do not hold is void (I4). Standard input is read once, so it gets no second opinion.
     """
     if "error" in result or file == "-":
         return result

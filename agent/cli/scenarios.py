@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from agent.cli.completion import complete_run
-from agent.cli.output import Exit, JsonFlag, emit, opened, say, show
+from agent.cli.output import Exit, Fault, JsonFlag, emit, opened, say, show
 
 PANEL = "Logs and scenarios"
 
@@ -79,3 +79,14 @@ def scenario_new(
 
     new(file)
     show(json_wanted, {"file": str(file)}, f"{file} is there. Change it, then: wk scenario run {file}")
+
+
+def _write_new(file: Path, text: str) -> None:
+    """Write a file that is not there yet."""
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise Fault(Exit.refused, f"{file} is there already; give another name") from None
+    except OSError as error:
+        raise Fault(Exit.usage, f"cannot write {file}: {error.strerror}; check the path") from None

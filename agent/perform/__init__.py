@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agent.asked import AskedEffect
 from agent.leases import Lease
 from agent.perform import checks, collect, interpret, kin, logs, remember, stop, submit, tell
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.events import AnyEvent
 from states.job import Job
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from agent.asked import AskedEffect
 from agent.clusters.base import ClusterError
 from agent.leases import Lease
 from agent.ports import Ports
 from agent.secrets import Secrets, advice
-from agent.asked import AskedEffect
 from states.credentials import MalformedGroups, find_pair, groups
 from states.effects import RunCheck
 from states.events import CheckFinished

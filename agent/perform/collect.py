@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from agent.asked import AskedEffect
 from agent.clusters.wrapper import record, run_dir
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import Collect
 from states.events import OutputsCollected
 from states.job import Collected, Job

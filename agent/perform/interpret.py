@@ -5,10 +5,10 @@ Never: let a reading decide; call the model outside the budget (`reader` keeps i
 
 from __future__ import annotations
 
+from agent.asked import AskedEffect
 from agent.clusters.base import ClusterError
 from agent.leases import Lease
 from agent.ports import Ports, ref_of
-from agent.asked import AskedEffect
 from states.effects import Interpret
 from states.events import Interpreted
 from states.job import Job

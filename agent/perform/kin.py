@@ -1,6 +1,7 @@
 """Runs that a run delegates (smoke, preparation), and the word back to their parent.
 
-A child is a job like any other, carried by the same machine; its id was decided in `states/`, so a repeat finds it there.
+A child is a job like any other, carried by the same machine; its id was decided in `states/`, so a repeat
+finds it there.
 
 Never: a child of a child.
 """
@@ -8,9 +9,9 @@ Never: a child of a child.
 from __future__ import annotations
 
 from agent import crash
+from agent.asked import AskedEffect
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import Delegate, StopChild, TellParent
 from states.events import ChildFinished, StopRequested
 from states.job import Job

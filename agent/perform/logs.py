@@ -5,10 +5,10 @@ Never: an unbounded read; a conclusion from a log that could not be read.
 
 from __future__ import annotations
 
+from agent.asked import AskedEffect
 from agent.clusters.base import ClusterError
 from agent.leases import Lease
 from agent.ports import Ports, ref_of
-from agent.asked import AskedEffect
 from states.digest import digest
 from states.effects import ReadLogs
 from states.events import LogsRead

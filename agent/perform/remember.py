@@ -5,9 +5,9 @@ Never: a credential (H4; the library refuses values that look like one).
 
 from __future__ import annotations
 
+from agent.asked import AskedEffect
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import Remember
 from states.job import Job
 

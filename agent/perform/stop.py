@@ -6,10 +6,10 @@ Never: a stop or a delete that no committed effect asked for.
 from __future__ import annotations
 
 from agent import crash
+from agent.asked import AskedEffect
 from agent.clusters.base import ClusterError, NotThere, Ref
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import DeleteJob, StopJob
 from states.events import Deleted, StopAsked
 from states.job import Job

@@ -6,10 +6,10 @@ Never: a second call after an unclear answer; "not there" said when the cluster 
 from __future__ import annotations
 
 from agent import crash
+from agent.asked import AskedEffect
 from agent.clusters.base import ClusterError, NotThere, Refused, Submission
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states.effects import FindByName, Submit
 from states.events import AnyEvent, LookedUp, SubmitRejected, Submitted, SubmitUnclear
 from states.job import Job

@@ -7,9 +7,9 @@ Never: a message that is not also in the journal.
 
 from __future__ import annotations
 
+from agent.asked import AskedEffect
 from agent.leases import Lease
 from agent.ports import Ports
-from agent.asked import AskedEffect
 from states import reports
 from states.effects import Ask, Report, Withdraw
 from states.job import Job

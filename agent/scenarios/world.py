@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from agent.clock import VirtualClock
 from agent.clusters.base import Submission
 from agent.clusters.scripted import Away, JobScript, ScriptedCluster, Stale, SubmitFault
+from agent.database import Redact
 from agent.library import Library
 from agent.perform.checks import checks
 from agent.ports import Ports
@@ -26,7 +27,6 @@ from agent.scenarios.model import JobStory, Story
 from agent.scenarios.scripts import script
 from agent.secrets import Secrets
 from agent.service import Service
-from agent.database import Redact
 from agent.store import Store
 from states.effects import Interpret, Remember
 from states.events import Interpreted

@@ -16,6 +16,7 @@ from states.lint.shell import Command, all_scripts
 
 _MEND = "End every line of the command but the last with a blank and a backslash, with nothing behind it."
 _TRAILING = re.compile(r"(?!\s*#).*\S[ \t]+\\[ \t]+$|\\[ \t]+$")
+_GLUED = re.compile(r"[^\s\\]\\$")
 _SWALLOWED = re.compile(r"echo|export|wait|exit|source|conda|module|cd|fi|done|mkdir|cp|rm|deactivate|set")
 _ARGUMENT = re.compile(r"[A-Za-z_][\w]*(?:[./][\w]+)+=\S*|\+{1,2}[\w./]+=\S*")
 
@@ -60,22 +61,19 @@ def _before(lines: list[str], local: int) -> int:
 
 def _inside(run: Run, lines: list[str]) -> Iterator[tuple[int, str]]:
     """Breaks that leave one command: glued words, words of the next command, a blank behind the backslash."""
-    words = run.command.words
+    words, end = run.command.words, run.command.end_line
+    last = lines[end - 1] if words and end < len(lines) and "\n" not in words[-1].raw else ""
+    if _TRAILING.match(last) and lines[end].strip():
+        yield end, "a blank behind the backslash: the line does not go on"
     for n, word in enumerate(words):
-        glued = re.search(r"\S\\\n(--?\w)", word.raw)
-        if glued and not word.raw.startswith(("'", '"')):
-            offset = word.raw.count("\n", 0, glued.start())
-            yield word.line + offset, "no blank before the backslash: two words become one"
-        if word.raw in ("\\ ", "\\") or word.raw.startswith("\\ "):
-            text = lines[word.line - 1] if word.line <= len(lines) else ""
-            if _TRAILING.match(text):
-                yield word.line, "a blank behind the backslash: the line does not go on"
         before = words[n - 1] if n else None
-        if before is None or word.line <= before.line or n < 2 or word.line > len(lines):
+        if before is None or word.line <= before.line or word.line > len(lines) or "\n" in before.raw:
             continue
         text = lines[word.line - 1]
+        if _GLUED.search(lines[word.line - 2]) and text.startswith("-"):
+            yield word.line - 1, "no blank before the backslash: two words become one"
         indent, own = _indent(text), _indent(lines[run.command.line - 1])
-        if _SWALLOWED.fullmatch(word.raw) and indent <= own and text.lstrip().startswith(word.raw):
+        if n >= 2 and _SWALLOWED.fullmatch(word.raw) and indent <= own and text.lstrip().startswith(word.raw):
             yield word.line - 1, f"the backslash makes `{word.raw}` an argument of this command"
 
 
@@ -90,12 +88,7 @@ def _lone_settings(unit: Unit, lines: list[str]) -> Iterator[tuple[int, str]]:
         for before, node in pairwise(nodes):
             if not (isinstance(node, Command) and isinstance(before, Command)):
                 continue
-            if (
-                node.words
-                or not before.words
-                or before.end_line == before.line
-                or before.end_line + 1 != node.line
-            ):
+            if node.words or not before.words or before.keyword or before.end_line + 1 != node.line:
                 continue
             if node.line <= len(lines) and _indent(lines[node.line - 1]) > _indent(lines[before.line - 1]):
                 yield before.end_line, "the command ends here; the next line only sets a variable"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from states.lint.facts import Unit, Walked
 from states.lint.finding import Finding
 from states.lint.scene import Scene
-from states.lint.slurm_options import LONG, SHORT
+from states.lint.slurm_options import FLAGS, LONG, SHORT
 
 _DIRECTIVE = re.compile(r"#(SBATCH|PBS|BSUB)(?=[ \t-])[ \t]{0,40}(.{0,500})")
 _LOOKS_LIKE = re.compile(
@@ -181,6 +181,8 @@ def _fault(directive: Directive) -> str:
             return f"sbatch has no option --{name}"
         name = fits[0]
     if value == "=" or value.startswith("= ") or (not value and directive.joined):
+        return "the value is missing"
+    if not value and name not in FLAGS:
         return "the value is missing"
     if value.startswith("=") and len(directive.option) == 1:
         value = value[1:]

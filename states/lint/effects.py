@@ -101,7 +101,7 @@ def _runs(unit: Unit) -> Iterator[Said]:
                 "Leave it out; use the hook.",
             )
         own = run.via[len(unit.via) :]
-        if own and own[-1].name == "ssh" and run.name == "ssh" and not _carries(run):
+        if own and own[-1].name == "ssh" and run.name == "ssh" and not run.outer and not _carries(run):
             why = "ssh without a command: what follows runs here and not there"
             yield run.line, "warn", why, "Give ssh the command, or use `srun --ntasks-per-node=1`."
         first = run.command.words[0].literal if run.command.words else None

@@ -63,7 +63,8 @@ def find(walked: Walked) -> Iterator[Finding]:
         if unit.how == "sourced":
             continue
         facts = _Unit(unit)
-        for finding in (*_handled(facts), *_piped(facts), *_followed(facts), *_waited(facts)):
+        after = () if walked.cut else _followed(facts)
+        for finding in (*_handled(facts), *_piped(facts), *after, *_waited(facts)):
             if finding.line not in seen:
                 seen.add(finding.line)
                 yield finding

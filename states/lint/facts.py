@@ -114,6 +114,8 @@ class Walked(NamedTuple):
     pythons: tuple[PythonText, ...]
     written: Mapping[str, tuple[str, str, int]]
     wanted: tuple[str, ...]
+    cut: bool = False
+    """More commands than are read."""
 
     @property
     def runs(self) -> list[Run]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from states.lint.directives import read
 from states.lint.environment import setting
 from states.lint.facts import Run, Walked
 from states.lint.finding import Finding
@@ -43,8 +44,9 @@ def find(walked: Walked, scene: Scene) -> Iterator[Finding]:
     said: set[tuple[str, int]] = set()
     for run in walked.runs:
         have = _have(run, scene)
+        tasks = _tasks(run, walked)
         for arg, why in (
-            *_launcher(run, have),
+            *_launcher(run, have, tasks),
             *_devices(run, have),
             *_parallel(run, have),
             *_one_process(run, have),
@@ -123,7 +125,7 @@ def _visible(run: Run) -> int | None:
     return len(given.split(",")) if given is not None and re.fullmatch(r"\d+(?:,\d+)*,?", given) else None
 
 
-def _launcher(run: Run, have: Have) -> Iterator[tuple[Arg, str]]:
+def _launcher(run: Run, have: Have, tasks: int) -> Iterator[tuple[Arg, str]]:
     """Processes a machine against GPUs, and machines against replicas."""
     wrapper = next(
         (w for w in reversed(run.via) if w.name in WORKERS and w.name not in ("srun", "mpirun")), None
@@ -140,6 +142,12 @@ def _launcher(run: Run, have: Have) -> Iterator[tuple[Arg, str]]:
         yield nodes, f"{nodes.text} machines for the launcher, {have.replicas} in the spec"
         return
     if processes is None or count is None or cards is None or count[0] == 0:
+        return
+    if tasks > 1 and have.gpu and tasks * count[0] > have.gpu and wrapper.name in ("torchrun", "accelerate"):
+        yield (
+            processes,
+            f"{tasks} launchers a machine, each with {processes.text} processes, for {have.gpu} GPUs",
+        )
         return
     total = wrapper.name in ("accelerate", "horovodrun")
     machines_have = machines[0] if machines is not None else (have.replicas or 1)
@@ -164,6 +172,25 @@ def _asked(wrapper: Wrapper) -> tuple[Arg | None, Arg | None]:
             return wrapper.option("np", "num_proc"), None
         case _:
             return wrapper.option("nproc_per_node", "nproc_per_gpu"), wrapper.option("nnodes", "n_nodes")
+
+
+def _tasks(run: Run, walked: Walked) -> int:
+    """How many times srun starts the launcher on one machine; 1 where the text does not say."""
+    srun = next((w for w in run.via if w.name == "srun"), None)
+    if srun is None:
+        return 1
+    given = {d.option: d.value for d in read(walked.units[0].text)}
+    tasks = _figure(srun.option("n", "ntasks"), given.get("ntasks", given.get("n", "")))
+    nodes = _figure(srun.option("N", "nodes"), given.get("nodes", given.get("N", "1")))
+    each = _figure(srun.option("ntasks_per_node"), given.get("ntasks-per-node", ""))
+    if srun.option("n", "ntasks") is None and each:
+        return each
+    return max(1, tasks // nodes) if tasks and nodes else 1
+
+
+def _figure(arg: Arg | None, otherwise: str) -> int:
+    count = _count(arg)
+    return count if count is not None else int(otherwise) if otherwise.isdigit() else 0
 
 
 def _nodes_fit(run: Run, machines: tuple[int, int], count: tuple[int, int] | None, have: Have) -> bool:

@@ -18,6 +18,9 @@ from states.lint.shell import Command, Redirect, Script, Word
 from states.lint.words import Arg, Value, rendered, resolve
 from states.lint.wrappers import SUBMITTERS
 
+RUNS_MAX = 600
+"""Commands that are read."""
+
 
 class Follower(ABC):
     """The state of a walk, and the steps into what is started."""
@@ -37,7 +40,8 @@ class Follower(ABC):
 
     def walked(self) -> Walked:
         """What was found so far."""
-        return Walked(tuple(self.units), tuple(self.pythons), dict(self.written), tuple(self.wanted))
+        cut = self.runs >= RUNS_MAX
+        return Walked(tuple(self.units), tuple(self.pythons), dict(self.written), tuple(self.wanted), cut)
 
     @abstractmethod
     def walk_text(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from states.lint.facts import Run, Walked
-from states.lint.finding import Finding, Level
+from states.lint.finding import Finding
 from states.lint.python_code import Code
 from states.lint.scene import Scene
 from states.lint.words import Arg
@@ -33,6 +33,7 @@ _VERBS: dict[str, frozenset[str]] = {
     "poetry": frozenset({"install", "add", "update", "sync"}),
     "uv": frozenset({"sync", "add"}),
     "cargo": frozenset({"install"}),
+    "mim": frozenset({"install"}),
     "pipx": frozenset({"install", "inject"}),
     "playwright": frozenset({"install"}),
 }
@@ -54,6 +55,7 @@ _SAME = {
     "go": "cargo",
     "spack": "cargo",
 }
+_STARTS = ("system", "popen", "run", "call", "check_call", "check_output", "Popen", "getoutput", "main")
 _PIP = re.compile(r"pip[\d.]{0,5}")
 _INSTALLER = re.compile(r"(?:Mini|Ana)(?:conda|forge)\d?[\w.-]{0,60}\.sh|Mambaforge[\w.-]{0,60}\.sh")
 _IN_TEXT = re.compile(
@@ -102,7 +104,7 @@ def _installs(run: Run) -> bool:
     name = words[0].rsplit("/", 1)[-1]
     if name in ("R", "Rscript", "julia"):
         return any(_R.search(word) for word in words[1:])
-    if name == "easy_install" or _INSTALLER.fullmatch(name):
+    if name in ("easy_install", "pip-sync") or _INSTALLER.fullmatch(name):
         return True
     if name in ("dpkg", "rpm"):
         return bool({"-i", "-U", "-Uvh", "-ivh", "--install"} & set(words[1:4]))
@@ -151,20 +153,11 @@ def find_in_code(code: Code) -> Iterator[Finding]:
     """`os.system("pip install ...")`, `subprocess.run([sys.executable, "-m", "pip", "install", ...])`."""
     for call in code.calls:
         name = call.name
-        level: Level = "refuse"
-        if name.endswith(
-            ("system", "popen", "run", "call", "check_call", "check_output", "Popen", "getoutput")
-        ):
-            said = " ".join(_strings(call.node))
+        if name.endswith(_STARTS):
+            said = " pip " * name.startswith("pip") + " ".join(_strings(call.node))
             if _IN_TEXT.search(" " + said):
-                yield Finding(
-                    "package_install",
-                    level,
-                    code.at(call.node),
-                    "the script installs packages",
-                    MEND,
-                    code.file,
-                )
+                why = "the script installs packages"
+                yield Finding("package_install", "refuse", code.at(call.node), why, MEND, code.file)
         else:
             for keyword in call.node.keywords:
                 if keyword.arg != "runtime_env" and not name.endswith("RuntimeEnv"):

@@ -36,6 +36,7 @@ from states.lint import (
 )
 from states.lint.facts import PythonText, Walked
 from states.lint.finding import ORDER, Finding
+from states.lint.following import RUNS_MAX
 from states.lint.manifest import Manifest
 from states.lint.scene import Report, Scene
 from states.lint.walk import Walker
@@ -100,6 +101,8 @@ def lint(source: Source, scene: Scene) -> Report:
     except RecursionError:
         walked = walker.walked()
         unread.append(f"{source.name} is nested too deeply to be read as a whole")
+    if walked.cut:
+        unread.append(f"{source.name}: only its first {RUNS_MAX} commands were read")
     for python in walked.pythons:
         findings += _python(python, scene, unread)
     configs += [

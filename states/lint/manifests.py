@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from states.lint.facts import Unit
 from states.lint.finding import Finding
+from states.lint.installs import runtime_environment
 from states.lint.manifest import Manifest, Row, Table, Text, Yaml, tables
 from states.lint.shell import Script
 from states.lint.walk import Walker
@@ -43,6 +44,9 @@ def find(manifest: Manifest, file: str) -> Iterator[Finding]:
             continue
         for table in tables(document):
             yield from _twice(table, file)
+            environment = table.get("runtimeEnvYAML")
+            if isinstance(environment, Text):
+                yield from runtime_environment(Arg(environment.value, environment.line), file)
             if table.text("kind") == "Job" and isinstance(table.get("spec"), Table):
                 yield from _job(table, file)
         for pod in pods(document):

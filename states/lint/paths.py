@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from states.lint.facts import Run, Walked
 from states.lint.finding import Finding
 from states.lint.options import names_output, options
-from states.lint.scene import Scene
+from states.lint.scene import PLACES_OF_A_NODE, Scene
 from states.lint.words import resolve
 from states.lint.work import is_work
 
@@ -129,7 +129,7 @@ def _inputs(run: Run, scene: Scene) -> Iterator[Missing]:
 
 
 def _at_one_machine(path: str) -> bool:
-    return path.startswith(("/" + "root/", "/tmp/", "/var/tmp/"))
+    return any(path.startswith(place + "/") for place in PLACES_OF_A_NODE[:4])
 
 
 def _written(run: Run, walked: Walked, scene: Scene, made: set[str]) -> Iterator[Missing]:

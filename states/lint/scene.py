@@ -15,17 +15,8 @@ from states.lint.shell import Script
 Parse = Callable[[str], Script]
 Seen = Literal["there", "absent", "unknown"]
 
-PLACES_OF_A_NODE = (
-    "/tmp",
-    "/var/tmp",
-    "/dev/shm",
-    "/root",
-    "/local",
-    "/localscratch",
-    "/ssd",
-    "/nvme",
-    "/raid",
-)
+_NODE_PLACES = "tmp var/tmp dev/shm root local localscratch ssd nvme raid"
+PLACES_OF_A_NODE = tuple(f"/{name}" for name in _NODE_PLACES.split())
 """Folders that live and die with one machine, as sites name them."""
 
 

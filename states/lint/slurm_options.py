@@ -21,6 +21,15 @@ LONG = frozenset(
     " thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes"
     " verbose version wait wait-all-nodes wckey workdir wrap".split()
 )
+FLAGS = frozenset(
+    "exclusive requeue no-requeue hold contiguous overcommit oversubscribe share parsable quiet verbose test-only"
+    " wait spread-job use-min-nodes reboot ignore-pbs get-user-env nice propagate no-kill help"
+    " usage version immediate"
+    " container-writable no-container-mount-home container-mount-home external-launcher no-bell bell"
+    " stepmgr".split()
+)
+"""Those that may stand without a value."""
+
 SHORT = {
     "A": "account",
     "a": "array",

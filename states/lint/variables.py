@@ -187,8 +187,8 @@ def _unset(run: Run, facts: _Facts) -> Iterator[Finding]:
                 if "gpus-per-node" not in unit.text:
                     why = f"${name} is set only with --gpus-per-node"
                     yield _found("note", arg.line, why, _MEND_SET, unit)
-            elif not _GIVEN.fullmatch(name):
-                wrong = (_near(name, run) or name in unit.env) and not facts.strict and not facts.unseen
+            elif not (_GIVEN.fullmatch(name) or facts.strict or facts.guards(name)):
+                wrong = (_near(name, run) or name in unit.env) and not facts.unseen
                 why, mend = _why(name, run, unit)
                 yield _found("warn" if wrong else "note", arg.line, why, mend, unit)
 

@@ -53,6 +53,9 @@ def _hold(line: int, why: str, unit: Unit) -> Finding:
 
 def _holds(run: Run) -> bool:
     where, words = run.where, [arg.text for arg in run.args]
+    if run.name == "sleep" and where.background and not where.loops and len(words) > 1:
+        # `sleep infinity & wait`: a shell that can still be told to end.
+        return seconds(words[1]) >= HOLD_S and run.unit.runs[-1].name == "wait"
     if where.background or where.loops or where.condition or where.substitution or not words:
         return False
     name = run.name
@@ -60,6 +63,8 @@ def _holds(run: Run) -> bool:
         return seconds(words[1]) >= HOLD_S
     if name == "tail":
         return "/dev/null" in words and any(w.startswith("-") and "f" in w.lower() for w in words)
+    if name == "nvidia-smi":
+        return bool({"-l", "dmon", "pmon"} & set(words)) and not where.piped
     if run.python:
         return run.module and words[0] in ("jupyter", "notebook", "jupyterlab")
     return _HOLDERS.fullmatch(name) is not None and not {"nbconvert", "execute", "list", "stop"} & set(words)
@@ -92,7 +97,8 @@ def _loop(loop: Loop, unit: Unit, background: bool) -> Iterator[Finding]:
     inside = [c for node in loop.body.nodes for c in commands(node)]
     names = [c.name for c in _staying(loop.body) if c.words]
     endless = _endless(loop)
-    sleeps = "sleep" in names or not names
+    asked = [c for node in loop.condition.nodes for c in commands(node)]
+    sleeps = "sleep" in names or not names or "sleep" in {c.name for c in asked}
     leaves = bool(_LEAVES & {c.name for c in inside})
     if endless and not leaves:
         if sleeps and all(name in _IDLE for name in names):
@@ -100,7 +106,6 @@ def _loop(loop: Loop, unit: Unit, background: bool) -> Iterator[Finding]:
         return
     if not sleeps or _bounded(loop, inside):
         return
-    asked = [c for node in loop.condition.nodes for c in commands(node)]
     if _OWN & {c.name for c in asked} or any(name not in _IDLE | _LEAVES | _ASKING for name in names):
         return
     why = (
@@ -132,6 +137,8 @@ def _endless(loop: Loop) -> bool:
         return False
     node = nodes[0]
     if isinstance(node, Command):
+        if node.name == "sleep" and loop.kind == "while":
+            return True
         return node.name in (("true", ":") if loop.kind == "while" else ("false",))
     return (
         isinstance(node, Test)
@@ -170,6 +177,10 @@ def _scripts(loop: Loop) -> Iterator[Script]:
 
 def find_in_code(code: Code) -> Iterator[Finding]:
     """`while True: time.sleep(60)` in Python."""
+    for call in code.calls:
+        if call.name == "time.sleep" and not call.loops and (code.number(call.argument(0)) or 0) >= HOLD_S:
+            why = "it holds the job and does no work"
+            yield Finding("keepalive", "ask", code.at(call.node), why, _MEND_HOLD, code.file)
     for node in ast.walk(code.tree):
         if not isinstance(node, ast.While) or not (isinstance(node.test, ast.Constant) and node.test.value):
             continue

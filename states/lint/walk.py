@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from states.lint.facts import Unit, Where
-from states.lint.following import Follower
+from states.lint.following import RUNS_MAX, Follower
 from states.lint.launchers import Peeled, Wrapper, peel, program
 from states.lint.shell import (
     AndOr,
@@ -29,7 +29,6 @@ from states.lint.shell import (
 )
 from states.lint.words import Arg, Value, resolve
 
-RUNS_MAX = 600
 LAYERS_MAX = 8
 """Launchers in front of one command."""
 

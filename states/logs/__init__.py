@@ -1,4 +1,4 @@
-"""The inner rooms of reading a log; their front doors are `text`, `progress`, `causes`, `digest` and `verdict` one floor up.
+"""The inner rooms of reading a log; the front doors are `text`, `progress`, `causes`, `digest`, `verdict` above.
 
 Never: an import of the machine.
 """

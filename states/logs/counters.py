@@ -25,6 +25,9 @@ _GLUED = re.compile(
 )
 """`3/60epoch`, `1-312batch`: a count, or a range done so far, glued to its unit."""
 
+_LISTED = re.compile(r"\b(?P<unit>step|iter|iteration)\"?\s?[:=]\s?[\[(]\d{1,9}, ?(?P<n>\d{1,12})[\])]")
+"""`"step": [2, 1200]`: of epoch and step in one, the last counts."""
+
 _GAUGE = re.compile(r"\|.{0,160}(?:MiB ?/|[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])")
 """A row of a table about cards (nvidia-smi, npu-smi): memory and load, no work."""
 
@@ -36,7 +39,7 @@ _PERCENT = re.compile(r"(?<![\d.,:\-])(?P<pct>\d{1,3}(?:\.\d{1,4})?)\s?%(?![|▕
 _COUNTDOWN = re.compile(
     rf"(?<![\w.])(?P<n>{N}) (?:more (?P<what>\w{{2,20}})|(?P<what2>\w{{2,20}}) (?:left|remaining|to go))\b"
 )
-_AFTER = re.compile(rf"(?<![\w.,/:\-])(?P<n>{N}) (?P<unit>[A-Za-z]{{3,14}})\b(?!\s?/|\s?per\b)")
+_AFTER = re.compile(rf"(?<![\w.,/:\-])(?P<n>{N}) (?:total )?(?P<unit>[A-Za-z]{{3,14}})\b(?!\s?/|\s?per\b)")
 _GOAL_AHEAD = re.compile(r"\b(?:for|max|total|of|run|running)\b|训练|共", re.IGNORECASE)
 _BARE = re.compile(r"(?:^|\] )\s{0,12}[\[(]?(?P<n>\d{1,12})[\])]?(?:\s|[:,|;])")
 _NEAR_CHARS = 40
@@ -62,7 +65,7 @@ def _possible(of: str) -> _Possible:
     return _Possible(
         bars=any(True for _ in bars(of)),
         pairs=has_pair(of),
-        glued=_GLUED.search(of) is not None,
+        glued=_GLUED.search(of) is not None or _LISTED.search(of) is not None,
         percent="%" in of and _PERCENT.search(of) is not None,
         countdown=_COUNTDOWN.search(of) is not None,
         counts=_AFTER.search(of) is not None,
@@ -118,6 +121,9 @@ def _glued(text: str) -> Iterator[Placed]:
             value, total = number(match["n"]), value
         unit = unit_of(match["unit"])
         yield Placed(match.start(), match.end(), Reading(unit, "unit", value, total, unit))
+    if listed := _LISTED.search(text, 0, _SCANNED_CHARS):
+        unit = unit_of(listed["unit"])
+        yield Placed(listed.start(), listed.end(), Reading(unit, "unit", number(listed["n"]), None, unit))
 
 
 def _percent(text: str, found: Sequence[Reading]) -> Iterator[Reading]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from states.logs.bars import Reading
 from states.logs.counters import Keyed, keyed, readings
+from states.logs.losses import loss_name
 from states.logs.phrases_of_progress import Sentences, sentences, served
 from states.logs.pulse import Pulse, pulse
 from states.logs.stamps import Stamp, stamp
@@ -21,10 +22,14 @@ FACT_CHARS_MAX = 600
 
 
 class Facts(NamedTuple):
-    """readings: numbers that may count work. pieces: every `key: number`. served: a request that succeeded."""
+    """readings: numbers that may count work. pieces: every `key: number`, with the loss that each names or "".
+
+    served: a request that succeeded.
+    """
 
     readings: tuple[Reading, ...]
     pieces: tuple[Keyed, ...]
+    losses: tuple[str, ...]
     pulse: Pulse
     said: Sentences
     served: bool
@@ -38,8 +43,15 @@ def facts(text: str) -> Facts:
 
 def _facts(text: str) -> Facts:
     pieces = keyed(text)
-    found = readings(text, pieces)
-    return Facts(tuple(found), tuple(pieces), pulse(text), sentences(text), served(text), stamp(text))
+    return Facts(
+        tuple(readings(text, pieces)),
+        tuple(pieces),
+        tuple(map(loss_name, pieces)),
+        pulse(text),
+        sentences(text),
+        served(text),
+        stamp(text),
+    )
 
 
 _kept = functools.lru_cache(maxsize=FACTS_MAX)(_facts)

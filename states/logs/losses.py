@@ -40,11 +40,13 @@ class LossBook:
     points: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
 
-    def add(self, pieces: Sequence[Keyed], index: int) -> bool:
-        """Takes the figures of one line; True if it carries a loss or another figure that changed."""
+    def add(self, pieces: Sequence[Keyed], index: int, names: Sequence[str] | None = None) -> bool:
+        """Takes the figures of one line; True if it carries a loss or another figure that changed.
+
+        names: `loss_name` of each piece, where it is known already.
+        """
         moved = False
-        for piece in pieces:
-            name = loss_name(piece)
+        for piece, name in zip(pieces, names or map(loss_name, pieces), strict=True):
             if name:
                 self.points.setdefault(name, []).append((index, piece.value))
                 moved = True

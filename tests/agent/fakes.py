@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import leases
+from agent.asked import AskedEffect
 from agent.clock import VirtualClock
 from agent.clusters.base import Submission
 from agent.clusters.scripted import Away, JobScript, Moment, ScriptedCluster, SubmitFault, Written
@@ -22,7 +23,6 @@ from agent.library import Library
 from agent.outbox import perform_next
 from agent.ports import Ports
 from agent.service import Service
-from agent.asked import AskedEffect
 from agent.store import Store
 from agent.turn import turn
 from agent.wave import wave

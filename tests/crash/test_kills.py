@@ -186,8 +186,8 @@ def _puzzling_log(store: Store, folder: Path) -> None:
 
     asked = Interpret(name=desk.job(job_id).attempt.name, lines=200)
     with store.write() as connection:
-        from agent.database import EFFECTS as ROWS
         from agent.asked import effect_row
+        from agent.database import EFFECTS as ROWS
 
         connection.execute(ROWS.insert().values(effect_row(job_id, 900, 0, asked, desk.clock.now())))
     desk.run()

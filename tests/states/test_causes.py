@@ -104,6 +104,14 @@ def test_evidence_keeps_the_original_line_numbers() -> None:
     assert [quote.line for quote in said.evidence] == [6]
 
 
+def test_evidence_is_the_line_as_it_stood_with_the_rank_before_it() -> None:
+    said = read(
+        '[rank2]: Traceback (most recent call last):\n[rank2]:   File "/w/t.py", line 7, in m\n'
+        "[rank2]: RuntimeError: CUDA out of memory.\n"
+    )
+    assert said.evidence[0].text == "[rank2]: RuntimeError: CUDA out of memory."
+
+
 def test_of_a_long_line_the_telling_piece_is_quoted() -> None:
     (evidence,) = read("x " * 2000 + "RuntimeError: CUDA out of memory. " + "y " * 2000).evidence
     assert "CUDA out of memory" in evidence.text

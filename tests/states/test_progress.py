@@ -352,3 +352,39 @@ def test_what_is_kept_is_bounded() -> None:
     found = seen(*names, *rows("loss: 2.{0}", range(2_000)))
     assert len(found.counters) <= 24
     assert len(found.losses) <= 240
+
+
+START_UP = ("Initializing the process group", "Loading dataset from mix", "Loading model weights")
+
+
+def test_after_a_new_start_the_old_step_is_not_shown() -> None:
+    steps = rows("step {}/900 loss 2.5", range(40, 45))
+    found = seen(*steps, *START_UP)
+    assert (found.main, found.anew) == (None, True)
+    again = seen(*steps, *START_UP, "step 41/900 loss 2.5")
+    assert (main_of(again), again.anew) == (("step", 41, 900), False)
+
+
+def test_loading_for_an_evaluation_is_no_new_start() -> None:
+    found = seen(*rows("step {}/900 loss 2.5", range(40, 45)), *START_UP[1:])
+    assert (main_of(found), found.anew) == (("step", 44, 900), False)
+
+
+def test_a_download_that_begins_from_nothing_again_is_counted() -> None:
+    tries = ["w.bin:  0%|  | 0.00/9.0G [00:00<?, ?B/s]", "w.bin: 11%|█ | 1.0G/9.0G [00:40<05:20, 25MB/s]"]
+    assert seen(*tries * 4).from_zero == 3
+    others = ["v.bin:  0%|  | 0.00/9.0G [00:00<?, ?B/s]", "v.bin:100%|██| 9.0G/9.0G [05:00<00:00, 25MB/s]"]
+    assert seen(*others * 2).from_zero == 0
+
+
+def test_a_line_that_tells_the_time_ends_a_run_only_once_and_after_a_counter() -> None:
+    steps = rows("epoch {} loss 2.5", range(1, 6))
+    assert seen(*steps, "Execution time: 81.5 seconds").finished is not None
+    assert seen("Execution time: 81.5 seconds").finished is None
+    each = [line for step in steps for line in (step, "Training time: 16.2 s")]
+    assert seen(*each).finished is None
+
+
+def test_requests_that_succeed_are_the_work_of_a_service() -> None:
+    assert seen(*['"POST /v1/chat HTTP/1.1" 200 OK'] * 3).throughput_only
+    assert not seen(*['"POST /v1/chat HTTP/1.1" 503 Service Unavailable'] * 3).throughput_only

@@ -17,6 +17,8 @@ from tests.states.lint.judged import NOTHING, of
         ("python -u t.py --a x\\\n--b 2\n", 1),
         ("python -u t.py \\\n  --a 1 \\\necho done\n", 2),
         ("python -u t.py \\\n  a.b=1\n  a.c=2\n", 2),
+        ("python -u \\ \n  t.py\n", 1),
+        ("python -u t.py\n  model=x\n", 1),
         ("ray job submit --working-dir . \\\n  --no-wait\n  -- python -u t.py\n", 2),
     ],
 )

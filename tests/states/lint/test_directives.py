@@ -21,6 +21,7 @@ HEAD = "#!/bin/bash\n#SBATCH --time=1:00:00\n"
         (HEAD + "#SBATCH -gres=gpu:1\n", 3),
         (HEAD + "#SBATCH --ntask=4\n", 3),
         (HEAD + "#SBATCH --mem = 4G\n", 3),
+        (HEAD + "#SBATCH --mem\n", 3),
         (HEAD + "#SBATCH --output=$HOME/x.out\n", 3),
         (HEAD + "#SBATCH –-mem=4G\n", 3),
         ("#!/bin/bash\n#SBATCH --time=24h\n", 2),

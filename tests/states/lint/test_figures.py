@@ -56,6 +56,14 @@ def test_what_agrees_or_cannot_be_known(line: str, gpu: int, replicas: int) -> N
     assert of("figures_contradict", line, gpu=gpu, replicas=replicas) == NOTHING
 
 
+def test_a_launcher_that_is_started_once_a_task() -> None:
+    head = "#!/bin/bash\n#SBATCH --time=1\n#SBATCH --ntasks-per-node=4\n"
+    line = "torchrun --nproc_per_node=4 t.py\n"
+    assert of("figures_contradict", head + "srun " + line) == {"ask 4"}
+    assert of("figures_contradict", head + "srun --ntasks-per-node=1 " + line) == NOTHING
+    assert of("figures_contradict", head + line) == NOTHING
+
+
 def test_lightning() -> None:
     code = "import lightning as pl\npl.Trainer(devices=8,\n num_nodes=1)\npl.Trainer(devices=-1)\n"
     assert python("figures_contradict", code) == {"ask 2"}

@@ -42,6 +42,11 @@ def manifest(old: str, new: str) -> str:
     return JOB.replace(old, new)
 
 
+def block(style: str, *lines: str) -> str:
+    """A command whose script is a block of lines."""
+    return '["bash", "-c"]\n          args:\n            - ' + "\n              ".join((style, *lines))
+
+
 def test_a_good_one() -> None:
     assert said(JOB, name="job.yaml", cluster="kubernetes") == NOTHING
 
@@ -82,14 +87,14 @@ def test_no_time_limit() -> None:
 
 
 def test_the_command_is_followed_to_its_line() -> None:
-    script = '["bash", "-c"]\n          args:\n            - |\n              pip install x\n              torchrun --nproc_per_node=8 t.py'
+    script = block("|", "pip install x", "torchrun --nproc_per_node=8 t.py")
     text = manifest('["python", "-u", "t.py"]', script)
     found = said(text, "package_install", "figures_contradict", name="job.yaml")
     assert found == {"refuse package_install 16", "ask figures_contradict 17"}
 
 
 def test_a_folded_text_keeps_its_lines() -> None:
-    script = '["bash", "-c"]\n          args:\n            - >\n              python -u t.py\n              --a 1;\n              sleep 1d'
+    script = block(">", "python -u t.py", "--a 1;", "sleep 1d")
     assert of("keepalive", manifest('["python", "-u", "t.py"]', script), name="job.yaml") == {"ask 18"}
 
 
@@ -109,9 +114,12 @@ def test_a_secret_by_reference_is_right_and_a_value_is_not() -> None:
 
 def test_a_broken_line_does_not_hide_the_rest() -> None:
     text = manifest('value: "4"', "value: a['b']: c").replace(
-        '"-u", "t.py"]', '"-c", "import os"]\n          args: ["x"]'
+        '"python", "-u", "t.py"', '"sh", "-c", "python -u t.py; date"'
     )
-    assert of("bad_manifest", text, name="job.yaml") == {"refuse 16"}
+    assert said(text, "bad_manifest", "exit_code_masked", name="job.yaml") == {
+        "refuse bad_manifest 16",
+        "warn exit_code_masked 13",
+    }
 
 
 def test_a_config_map_is_mounted_and_read() -> None:
@@ -120,4 +128,4 @@ def test_a_config_map_is_mounted_and_read() -> None:
         "    import os\n    os.system('pip install x')\n  a.yaml: |\n    model: org/model-7b\n"
     )
     found = said(text, "package_install", "runtime_download", name="job.yaml")
-    assert found == {"refuse package_install 36", "warn runtime_download 38"}
+    assert found == {"refuse package_install 37", "warn runtime_download 39"}

@@ -42,7 +42,7 @@ def test_there_or_made_or_not_to_be_known(line: str) -> None:
 
 def test_without_a_tree() -> None:
     assert of("missing_path", "python -u trian.py --config conf/b.yaml") == NOTHING
-    assert of("missing_path", "accelerate launch --config_file /root/a.yaml t.py") == {"ask 1"}
+    assert of("missing_path", "accelerate launch --config_file /{}/a.yaml t.py".format("root")) == {"ask 1"}
     written = "mkdir -p src\ncat > lib/a.py <<EOF\nx = 1\nEOF\npython -u lib/a.py"
     assert of("missing_path", written) == {"ask 2"}
 

@@ -18,6 +18,9 @@ from tests.states.lint.judged import NOTHING, of, python
         "while :; do sleep 60; done",
         "jupyter lab --no-browser",
         "watch nvidia-smi",
+        "while sleep 60; do :; done",
+        "sleep infinity &\nwait",
+        "python -c 'import time; time.sleep(90000)'",
     ],
 )
 def test_a_keepalive_is_asked_about(line: str) -> None:

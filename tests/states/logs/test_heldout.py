@@ -82,7 +82,7 @@ def wrong_cause(log: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "log", held("training", "tools", "second_progress"), ids=lambda log: str(log["name"])
+    "log", held("training", "tools", "second_progress", "third"), ids=lambda log: str(log["name"])
 )
 def test_how_far_a_run_is(log: dict[str, Any]) -> None:
     assert wrong_progress(log) == []

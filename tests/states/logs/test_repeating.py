@@ -30,6 +30,12 @@ class TestRepeating:
         few = progress.model_copy(update={"repeats": POLICY.loop_repeats - 1})
         assert not judged(few, scene, told, track).provable
 
+    def test_a_download_that_begins_again_and_again_is_asked_about_never_stopped(self) -> None:
+        part = Counter(name="bar:w.bin", value=0, total=9e9, line=98)
+        track = Track(milestone_at=START, looked_at=START + timedelta(days=1), output_at=START)
+        verdict = judged(Progress(main=part, counters=(part,), from_zero=3), quiet_for(5.0), track=track)
+        assert (verdict.name, verdict.topic, verdict.provable) == ("looping", "download", False)
+
     def test_a_network_that_does_not_come_is_asked_about_never_stopped(self) -> None:
         track = Track(milestone_at=START, looked_at=START + timedelta(days=1), output_at=START)
         progress = Progress(repeats=500, repeated=self.again)
