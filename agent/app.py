@@ -128,6 +128,7 @@ class App:
     @cached_property
     def ports(self) -> Any:
         from agent.perform.checks import checks
+        from agent.perform.checks_lint import lint_check
         from agent.ports import Ports
 
         return Ports(
@@ -138,7 +139,7 @@ class App:
             reader=self.reader,
             signatures=self.signatures,
             library=self.library,
-            checks=checks(self.secrets),
+            checks={**checks(self.secrets), "request": lint_check},
             announce=lambda job_id: self.bell.ring(),
         )
 

@@ -29,7 +29,7 @@ from states.policy import Policy, layered
 from states.preflight import CHECKS, settled_spec
 from states.spec import Existing, Request, draft
 
-NOT_RUN_YET = frozenset({"request", "assets"})
+NOT_RUN_YET = frozenset({"assets"})
 """Checks that exist by name and are carried out by no function here."""
 
 ONE_STEP_CHECKS = ("credentials", "group", "image", "workspace")

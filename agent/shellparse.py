@@ -57,7 +57,6 @@ NODES_MAX = 2_000
 PARTS_MAX = 40
 """Commands of one pipe that are read."""
 
-_KEYWORDS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _NO_STATEMENTS = frozenset({"comment", "heredoc_body", "heredoc_end", "file_descriptor"})
 _TESTS = frozenset({"test_command", "arithmetic_expansion"})
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})

@@ -41,6 +41,9 @@ LOOP_MIN = 3
 TRIAGE = ("scheduling", "image", "mount", "config", "command", "memory", "env")
 """RULES E3: which layer is named first when two stand on the same line."""
 
+HARDWARE = ("gpu.hardware", "node.fault")
+"""What the kernel says of the hardware explains an error of the program, whichever was printed first."""
+
 _NOT_STARTED = re.compile(r"(?<![\w/.])0/(\d{1,9})\b.{0,40}\[\d\d:\d\d<\?")
 
 
@@ -102,6 +105,7 @@ def _choose(
         return _Pick(newest, (*ends, *roots))
     if first is not None and first.weight is Weight.root:
         behind = [event for event in likely if _behind(event, first)]
+        behind += [event for event in roots if event.cause in HARDWARE and event.cause in first.also]
         return _Pick(behind[0], (first,)) if behind else _Pick(first, (*likely, *symptoms))
     second = sorted([*roots, *symptoms], key=_order)
     if second:

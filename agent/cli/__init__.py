@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import typer
 
-from agent.cli import config, convert, followed, keys, questions, reading, runs, scenarios, steps
+from agent.cli import config, convert, followed, keys, lint, questions, reading, runs, scenarios, steps
 from agent.cli.output import CODES_IN_WORDS, Exit, report
 
 TAKE_A_COMMAND = frozenset({"run", "submit", "convert"})
@@ -30,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (followed, runs, questions, steps, convert, keys, scenarios, reading, config):
+for group in (followed, runs, questions, steps, convert, lint, keys, scenarios, reading, config):
     group.register(app)
 
 

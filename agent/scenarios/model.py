@@ -328,6 +328,8 @@ class Story(Frozen):
     library: tuple[LibraryStory, ...] = ()
     there: tuple[Stranger, ...] = ()
     present: tuple[File, ...] = ()
+    lint: bool = False
+    """Whether the command and its script are looked at before the submit; `present` writes the script."""
     history: tuple[Look, ...] = ()
     log: tuple[LogPart, ...] = ()
     events: tuple[Told, ...] = ()

@@ -21,6 +21,7 @@ from agent.clusters.scripted import Away, JobScript, ScriptedCluster, Stale, Sub
 from agent.database import Redact
 from agent.library import Library
 from agent.perform.checks import checks
+from agent.perform.checks_lint import lint_check
 from agent.ports import Ports
 from agent.redaction import Redactor
 from agent.scenarios.model import JobStory, Story
@@ -135,7 +136,7 @@ class World:
             redact=lambda text: self.redactor.text(text),
             reader=self.reader if self.story.reader is not None else None,
             library=self.library,
-            checks=checks(self.secrets),
+            checks=checks(self.secrets) | ({"request": lint_check} if self.story.lint else {}),
             delegate_child=lambda job, child, request: self.service.delegate_child(job, child, request),
             announce=self._touch,
         )

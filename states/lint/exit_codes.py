@@ -27,7 +27,6 @@ _STRICT = re.compile(
     re.MULTILINE,
 )
 _PIPEFAIL = re.compile(r"^[ \t]{0,40}set[ \t].{0,60}pipefail", re.MULTILINE)
-_STATUS_KEPT = re.compile(r"\$\?|PIPESTATUS|\$\{\?\}")
 
 
 class _Unit:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from states.lint.launchers import Wrapper, program
 from states.lint.shell import Command, Loop, Script
 from states.lint.words import Arg, Env, Value, file_line
-from states.lint.wrappers import SUBMITTERS
 
 
 class Where(NamedTuple):
@@ -47,11 +46,6 @@ class Unit:
     def at(self, local: int) -> int:
         """The line of the file."""
         return file_line(self.lines, local)
-
-    @property
-    def submits(self) -> bool:
-        """Whether this text only hands the job to a cluster."""
-        return any(wrapper.name in SUBMITTERS for run in self.runs for wrapper in run.via[len(self.via) :])
 
 
 class Run(NamedTuple):

@@ -183,6 +183,3 @@ def _strings(node: ast.Call) -> Iterator[str]:
                 yield item.value
             elif isinstance(item, ast.JoinedStr):
                 yield "".join(str(v.value) for v in item.values if isinstance(v, ast.Constant))
-
-
-__all__ = ["find", "find_in_code", "runtime_environment"]

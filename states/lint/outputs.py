@@ -17,7 +17,7 @@ from states.lint.finding import Finding
 from states.lint.options import names_output, options
 from states.lint.python_code import Code
 from states.lint.scene import PLACES_OF_A_NODE, Scene
-from states.lint.words import Arg
+from states.lint.words import Arg, resolve
 from states.lint.work import is_work
 
 _MEND = (
@@ -51,6 +51,9 @@ _MAYBE = re.compile(
 def find(walked: Walked, scene: Scene) -> Iterator[Finding]:
     """The first lost output of each run."""
     copied = [arg.text for run in walked.runs if run.name in _COPIES for arg in run.args[1:]]
+    copied += [
+        word for run in walked.runs if run.name == "trap" for arg in run.args for word in arg.text.split()
+    ]
     for unit in walked.units:
         yield from _stream(unit)
         for run in unit.runs:
@@ -84,8 +87,6 @@ def _outputs(run: Run) -> Iterator[tuple[Arg, int]]:
         ):
             text = redirect.target.shown.replace("${", "$").replace("}", "")
             if text != "/dev/null" and not text.startswith("/dev/std"):
-                from states.lint.words import resolve
-
                 yield resolve(redirect.target, run.env, run.unit.lines)[0], run.unit.at(redirect.line)
 
 

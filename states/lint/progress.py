@@ -13,7 +13,7 @@ from states.lint.environment import is_on
 from states.lint.facts import Run, Unit, Walked
 from states.lint.finding import Finding
 from states.lint.options import options
-from states.lint.python_code import Code
+from states.lint.python_code import Call, Code
 from states.lint.work import is_helper, is_work
 
 _MEND = (
@@ -99,42 +99,27 @@ def _is_late(run: Run) -> bool:
 def find_in_code(code: Code) -> Iterator[Finding]:
     """A training loop of which nothing is said, and bars that are turned off."""
     for call in code.calls:
-        last = call.name.rsplit(".", 1)[-1]
-        if (
-            last in ("Trainer",)
-            and _off(call.node, "enable_progress_bar")
-            and (_off(call.node, "logger") or True)
-        ):
-            if not any(k.arg == "callbacks" for k in call.node.keywords) and "print(" not in code.text:
-                yield Finding(
-                    "no_progress", "warn", code.at(call.node), "the progress bar is off", _MEND, code.file
-                )
-        elif last.endswith("TrainingArguments") and _on(call.node, "disable_tqdm"):
-            strategy = next(
-                (code.string(k.value) for k in call.node.keywords if k.arg == "logging_strategy"), ""
-            )
-            if strategy == "no":
-                yield Finding(
-                    "no_progress", "warn", code.at(call.node), "bar and log are both off", _MEND, code.file
-                )
-        elif last == "fit" and _keyword(call.node, "verbose") == 0 and not call.keyword("callbacks"):
-            yield Finding(
-                "no_progress", "warn", code.at(call.node), "`verbose=0` says nothing", _MEND, code.file
-            )
+        why = _bar_off(call, code)
+        if why:
+            yield Finding("no_progress", "warn", code.at(call.node), why, _MEND, code.file)
     yield from _silent_loop(code)
 
 
-def _keyword(node: ast.Call, name: str) -> object:
-    value = next((k.value for k in node.keywords if k.arg == name), None)
-    return value.value if isinstance(value, ast.Constant) else None
+def _bar_off(call: Call, code: Code) -> str:
+    """Why nothing is seen of what this call runs, "" if something is."""
+    last = call.name.rsplit(".", 1)[-1]
+    if last == "Trainer" and _keyword(call, "enable_progress_bar") is False:
+        return "" if call.keyword("callbacks") or "print(" in code.text else "the progress bar is off"
+    if last.endswith("TrainingArguments") and _keyword(call, "disable_tqdm") is True:
+        return "bar and log are both off" if _keyword(call, "logging_strategy") == "no" else ""
+    if last == "fit" and _keyword(call, "verbose") == 0 and not call.keyword("callbacks"):
+        return "`verbose=0` says nothing"
+    return ""
 
 
-def _off(node: ast.Call, name: str) -> bool:
-    return _keyword(node, name) is False
-
-
-def _on(node: ast.Call, name: str) -> bool:
-    return _keyword(node, name) is True
+def _keyword(call: Call, name: str) -> object:
+    found = call.keyword(name)
+    return found.value.value if found is not None and isinstance(found.value, ast.Constant) else None
 
 
 def _silent_loop(code: Code) -> Iterator[Finding]:

@@ -9,7 +9,6 @@ Never: import or run the code; raise on any text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from states.lint.facts import PythonText
@@ -257,9 +256,3 @@ class _Gatherer(ast.NodeVisitor):
         for argument in node.args:
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.code.defaults[argument.value.lstrip("-").replace("-", "_")] = default
-
-
-def walk_statements(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Every node below these statements."""
-    for node in nodes:
-        yield from ast.walk(node)

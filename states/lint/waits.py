@@ -104,7 +104,7 @@ def _loop(loop: Loop, unit: Unit, background: bool) -> Iterator[Finding]:
         if sleeps and all(name in _IDLE for name in names):
             yield _hold(unit.at(loop.line), "the loop does no work and never ends", unit)
         return
-    if not sleeps or _bounded(loop, inside):
+    if not sleeps or _bounded(loop, inside) or any(wrapper.name == "timeout" for wrapper in unit.via):
         return
     if _OWN & {c.name for c in asked} or any(name not in _IDLE | _LEAVES | _ASKING for name in names):
         return

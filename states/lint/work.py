@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from states.lint.facts import Run, Unit, Walked
-from states.lint.wrappers import SUBMITTERS, WORKERS
+from states.lint.facts import Run, Walked
+from states.lint.wrappers import SUBMITTERS
 
 _TALK = frozenset(
     "echo printf date hostname whoami pwd ls cat head tail env printenv which type true false : nvidia-smi free df"
@@ -91,13 +91,3 @@ def is_helper(run: Run) -> bool:
 def works(walked: Walked) -> list[Run]:
     """Every run that is work, in order. A started shell script whose text is not known counts as work."""
     return [run for run in walked.runs if is_work(run)]
-
-
-def is_submission(unit: Unit) -> bool:
-    """Whether the text only submits: what it prints or returns is not the job's."""
-    return any(w.name in SUBMITTERS for run in unit.runs for w in run.via[len(unit.via) :])
-
-
-def launcher_of(run: Run) -> str:
-    """The innermost launcher that starts several workers, "" for none."""
-    return next((w.name for w in reversed(run.via) if w.name in WORKERS), "")

@@ -16,7 +16,7 @@ from states.logs.phrases_of_progress import Sentences, sentences, served
 from states.logs.pulse import Pulse, pulse
 from states.logs.stamps import Stamp, stamp
 
-FACTS_MAX = 4_096
+FACTS_MAX = 2_048
 FACT_CHARS_MAX = 600
 """Longer lines are worked out each time, so that what is kept stays small (redacted text, in this process only)."""
 

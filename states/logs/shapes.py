@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-SHAPES_MAX = 4_096
+SHAPES_MAX = 1_024
 SHAPE_CHARS_MAX = 1_000
 """Longer lines are worked out each time: they are rare, and keeping them would cost memory."""
 

@@ -78,8 +78,8 @@ _NO_COUNT = re.compile(
     r"process|time|elapsed|sec|second|ms$|eta$|pid|tid|port|attempt|retr|tries|wait|heartbeat|uptime|age$|stamp"
     r"|wall|duration|hour|minute|mem|bytes|[kmg]i?b$|free|used|cpu|gpu|cuda|temp|power|line|version|code|status|err"
     r"|broadcast|block|piece|thread|reward|acc|score|norm|lr$|rate|loss|size|len|rank|world|seed|scale|dim|width"
-    r"|height|ip$|host|address|offset|date|day|year|month|info|warn|debug|python|level|took|in$|to$|from$|of$"
-    r"|for$|with$|and$|at$|on$|by$|is$|reducing|fps|speed|throughput|flops|grad|value|mean|std|max|min|avg"
+    r"|height|ip$|host|address|offset|date|day|year|month|info|warn|debug|python|level|took"
+    r"|(?<![a-z])(?:in|to|from|of|for|with|and|at|on|by|is)$|reducing|fps|speed|throughput|flops|grad|value|mean|std|max|min|avg"
     r"|received|expected|http|got|remaining|left|entropy|kl$|id_$|uid|addr|0x|epsilon|beta|gamma",
     re.IGNORECASE,
 )

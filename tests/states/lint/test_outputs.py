@@ -30,6 +30,7 @@ def test_lost(text: str) -> None:
         "python -u t.py --cache_dir /tmp/c --data /tmp/d",
         "python -u t.py --model_dir /tmp/m --output_dir /ws/o",
         "python -u t.py --output_dir $TMPDIR/o\ncp -r $TMPDIR/o /ws/",
+        "trap 'cp -r /tmp/o /ws/' EXIT\npython -u t.py --output_dir /tmp/o",
         "lm_eval --model vllm --output_path /ws/o",
     ],
 )

@@ -46,3 +46,17 @@ def test_a_silent_loop() -> None:
 def test_buffered(text: str, found: set[str]) -> None:
     assert of("stdout_buffered", text) == found
     assert of("stdout_buffered", text, env={"PYTHONUNBUFFERED": "1"}) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("pl.Trainer(enable_progress_bar=False)", {"warn 1"}),
+        ("pl.Trainer(enable_progress_bar=False, callbacks=[c])", NOTHING),
+        ("TrainingArguments('o', disable_tqdm=True, logging_strategy='no', save_total_limit=1)", {"warn 1"}),
+        ("TrainingArguments('o', disable_tqdm=True, save_total_limit=1)", NOTHING),
+        ("net.fit(x, y, verbose=0)", {"warn 1"}),
+    ],
+)
+def test_bars_that_are_off(call: str, found: set[str]) -> None:
+    assert python("no_progress", call + "\n") == found

@@ -61,6 +61,7 @@ def test_a_wait_without_end(line: str) -> None:
         "for i in $(seq 60); do nc -z h 1 && break; sleep 2; done",
         "while ! nc -z h 1; do sleep 1; n=$((n+1)); [ $n -gt 60 ] && exit 1; done",
         "while kill -0 $pid; do sleep 5; done",
+        "timeout 60 bash -c 'until nc -z h 1; do sleep 1; done'",
         "while read -r line; do echo $line; sleep 1; done < list",
     ],
 )

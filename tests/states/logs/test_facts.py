@@ -7,7 +7,7 @@ from states.logs.facts import FACT_CHARS_MAX, facts
 
 def test_all_that_a_line_tells_at_once() -> None:
     told = facts("2031-01-01 10:00:00 step 12/90 loss: 2.5 [00:10<01:05, 1.2it/s]")
-    assert [(one.name, one.value, one.total) for one in told.readings][0] == ("step", 12.0, 90.0)
+    assert next((one.name, one.value, one.total) for one in told.readings) == ("step", 12.0, 90.0)
     assert [piece.value for piece in told.pieces if piece.key == "loss"] == [2.5]
     assert told.pulse.eta_s == 65.0
     assert told.stamp is not None

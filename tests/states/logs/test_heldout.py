@@ -82,13 +82,13 @@ def wrong_cause(log: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "log", held("training", "tools", "second_progress", "third"), ids=lambda log: str(log["name"])
+    "log", held("training", "tools", "second_progress", "third", "fifth"), ids=lambda log: str(log["name"])
 )
 def test_how_far_a_run_is(log: dict[str, Any]) -> None:
     assert wrong_progress(log) == []
 
 
-FAILED = held("failures_runs", "failures_around", "second_failures")
+FAILED = held("failures_runs", "failures_around", "second_failures", "fourth")
 
 
 @pytest.mark.parametrize("log", FAILED, ids=lambda log: str(log["name"]))
