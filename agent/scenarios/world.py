@@ -136,7 +136,7 @@ class World:
             redact=lambda text: self.redactor.text(text),
             reader=self.reader if self.story.reader is not None else None,
             library=self.library,
-            checks=checks(self.secrets) | ({"request": lint_check} if self.story.lint else {}),
+            checks={**checks(self.secrets), **({"request": lint_check} if self.story.lint else {})},
             delegate_child=lambda job, child, request: self.service.delegate_child(job, child, request),
             announce=self._touch,
         )

@@ -17,7 +17,7 @@ MakeDesk = Callable[..., Desk]
 def test_a_turn_performs_what_is_due_and_what_follows_from_it(desk: MakeDesk) -> None:
     here = desk()
     job_id = here.delegate()
-    assert turn(job_id, here.ports) == 9  # seven checks, the submit, its report
+    assert turn(job_id, here.ports) == 10  # eight checks, the submit, its report
     assert here.job(job_id).state is State.queued
 
 

@@ -20,7 +20,8 @@ from tests.cli.program import Wk
 EXPECTED = {
     "run", "follow", "serve", "submit", "check", "watch", "jobs", "show", "why", "questions", "answer", "capacity",
     "list", "get", "logs", "events", "stop", "delete", "key set", "key list", "key forget", "library list",
-    "library forget", "convert", "lint", "read", "scenario run", "scenario record", "scenario new", "doctor", "config",
+    "library forget", "convert", "lint", "read",
+    "scenario run", "scenario record", "scenario new", "doctor", "config",
 }  # fmt: skip
 
 LIGHT = {
