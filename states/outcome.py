@@ -105,4 +105,5 @@ def _failed_why(job: Job, code: int | None) -> str:
     signal = job.collected.signal or (job.end.signal if job.end else None)
     reason = job.end.reason if job.end and job.end.reason else ""
     parts = [f"exit code {code}" if code is not None else "", f"signal {signal}" if signal else "", reason]
-    return ", ".join(part for part in parts if part) or "the cluster says failed"
+    said = dict.fromkeys(part for part in parts if part)  # a cluster's reason often is the exit code again
+    return ", ".join(said) or "the cluster says failed"
