@@ -10,7 +10,6 @@ Never: a part that stands in for product code: store, service, checks, timers, w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ import pytest
 
 from agent.clock import SystemClock
 from agent.clusters.base import Cluster
+from agent.clusters.local_time import monotonic_s
 from agent.database import Record
 from agent.library import Library
 from agent.perform.checks import checks
@@ -142,11 +142,11 @@ class Delegator:
 
         Fails when the time is over, or when the run has ended without it; says how the run came there.
         """
-        over_at = time.monotonic() + within_s
+        over_at = monotonic_s() + within_s
         while not predicate(job := self.job(job_id)):
             if job.is_terminal:
                 pytest.fail(f"it ended as {job.state} ({job.outcome}) first\n{self.story(job_id)}")
-            if time.monotonic() > over_at:
+            if monotonic_s() > over_at:
                 pytest.fail(f"not within {within_s:g} s; it is {job.state}\n{self.story(job_id)}")
             with self._changed:
                 self._changed.wait(LOOK_S)

@@ -18,6 +18,7 @@ import pytest
 from agent.clusters import wrapper
 from agent.clusters.base import Ref
 from agent.clusters.ray import RayCluster
+from states.events import Observed
 from states.job import Job, State
 from states.observation import Phase
 from tests.clusters.bench import OVER, Eventually, look, sleeps, submit
@@ -116,7 +117,7 @@ def holder(bench: RayBench, cluster: RayCluster, eventually: Eventually) -> Ref:
 
 
 def test_it_waits_for_the_reason_that_ray_gives_and_runs_to_a_wrapped_up_end(
-    bench: RayBench, cluster: RayCluster, delegator: Delegator, holder: Ref
+    bench: RayBench, cluster: RayCluster, delegator: Delegator, holder: Ref, eventually: Eventually
 ) -> None:
     delegator.write("train.sh", TRAINS)
     run = delegator.delegate(
@@ -124,7 +125,8 @@ def test_it_waits_for_the_reason_that_ray_gives_and_runs_to_a_wrapped_up_end(
     )
 
     waits = delegator.until(run, lambda job: waiting_words(job) and job.state is State.queued, bench.wait_s)
-    assert waits.checks["request"].level == "fine", waits.checks["request"]
+    assert not waits.checks_open
+    assert [check for check in waits.checks.values() if check.level != "fine"] == [waits.checks["capacity"]]
     assert (waits.checks["capacity"].level, waits.overridden) == ("ask", ("capacity",))
     assert record_of(cluster, waits)["status"] == "PENDING"
     assert not (bench.workspace / "began").exists()
@@ -143,9 +145,10 @@ def test_it_waits_for_the_reason_that_ray_gives_and_runs_to_a_wrapped_up_end(
     assert [(file.path, file.size_bytes) for file in done.collected.artifacts] == [("out/final.pt", 8)]
     assert done.track.main is not None
     assert done.track.main.value == 15.0
-    wrap_up = delegator.said(run, "ended")
+    wrap_up = eventually(lambda: delegator.said(run, "wrap-up"))
     assert "out/final.pt" in wrap_up
     assert "exit code 0" in wrap_up
+    assert submits(delegator, run) == 1
     assert statuses(cluster, done) == {done.attempt.name: "SUCCEEDED"}
     assert began(bench) == [done.attempt.name]
 
@@ -160,16 +163,18 @@ def test_a_hang_is_stopped_by_the_watchs_own_judgement(
     assert done.state is State.stopped, delegator.story(run)
     assert done.stop is not None
     assert done.stop.rule == "E6"
-    (stops,) = [one for one in delegator.why(run) if one.to == State.stopping]
-    assert (stops.source, stops.action) == (State.running, "stop_as_wasted")
+    (stops,) = [one for one in delegator.why(run) if (one.source, one.to) == (State.running, State.stopping)]
+    assert stops.action == "stop_as_wasted"
     assert "E6" in stops.rule
+    assert not [one for one in delegator.why(run) if one.event == "stop_requested"]
     assert "step 12 of 400" in done.stop.reason
     spoke_at = datetime.fromtimestamp(float((bench.workspace / "said").read_text()), UTC)
     assert done.stop.at - spoke_at >= timedelta(seconds=QUICK["hung_s"] - 0.5)
     assert not done.questions
     assert statuses(cluster, done) == {done.attempt.name: "STOPPED"}
     assert began(bench) == [done.attempt.name]
-    assert done.stop.reason in delegator.said(run, "ended")
+    wrap_up = eventually(lambda: delegator.said(run, "wrap-up"))
+    assert done.stop.reason in " ".join(wrap_up.split())
     eventually(lambda: not ray.processes("sleep 613"))
 
 
@@ -207,6 +212,8 @@ def test_a_node_that_dies_under_it_costs_one_attempt(
     suspected, believed = looks_at_the_loss(delegator, run)
     assert believed - suspected >= timedelta(seconds=0.9 * QUICK["second_look_s"])
     assert "n2" in delegator.said(run, "resubmitted")
+    assert eventually(lambda: delegator.said(run, "wrap-up"))
+    assert submits(delegator, run) == 2
     assert began(bench) == [lost.name, ran.name]
     assert not (bench.workspace / "doubled").exists()
     eventually(lambda: statuses(cluster, done) == {lost.name: "FAILED", ran.name: "SUCCEEDED"})
@@ -240,9 +247,18 @@ def began(bench: RayBench) -> Sequence[str]:
     return (bench.workspace / "began").read_text().split()
 
 
+def submits(delegator: Delegator, run: str) -> int:
+    """How often the machine asked for a submit."""
+    return sum(one.asked.count("submit") for one in delegator.why(run))
+
+
 def looks_at_the_loss(delegator: Delegator, run: str) -> tuple[datetime, datetime]:
-    """When the loss was first seen, and when it was believed."""
-    story = delegator.why(run)
-    first = next(one for one in story if one.action == "suspect")
-    (second,) = [one for one in story if one.action == "resubmit_lost"]
-    return first.at, second.at
+    """When the look was taken that first showed the loss, and the one that was believed."""
+    taken = {
+        line.action: happened.observation.taken_at
+        for line, happened in zip(
+            reversed(delegator.why(run)), reversed(delegator.store.history(run)), strict=True
+        )
+        if isinstance(happened, Observed)
+    }
+    return taken["suspect"], taken["resubmit_lost"]

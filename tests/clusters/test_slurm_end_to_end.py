@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
-from states.job import Job, State
+from states.job import Attempt, Job, State
 from states.observation import Waiting
 from tests.clusters.bench import Eventually
 from tests.clusters.end_to_end import QUICK, Delegator, ended
@@ -16,7 +17,11 @@ from tests.clusters.slurm.bench import SlurmBench
 from tests.clusters.slurm.configuration import CPUS
 from tests.clusters.slurm.engine import Slurm, running
 
+Delegating = Callable[..., AbstractContextManager[Delegator]]
+
 SMALL = {"cpu": 1.0, "memory_mib": 20}
+HEALTHY = {**SMALL, "policy": {"hung_s": 600.0}}
+"""For a program that is to live: a machine that stands still for some seconds is no hang of it."""
 
 TRAINS = """\
 #!/bin/sh
@@ -61,7 +66,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 
 
 @pytest.fixture
-def delegated(slurm: Slurm, tmp_path: Path) -> Iterator[Callable[..., Delegator]]:
+def delegated(slurm: Slurm, tmp_path: Path) -> Iterator[Delegating]:
     """`with delegated(requeue=False) as delegator`: over a cluster with these options (by default node n1 alone)."""
 
     @contextmanager
@@ -74,11 +79,15 @@ def delegated(slurm: Slurm, tmp_path: Path) -> Iterator[Callable[..., Delegator]
     slurm.clear()
 
 
-def jobs_of(slurm: Slurm, job: Job) -> list[tuple[str, str, str]]:
-    """(id, name, state) of everything on the cluster that carries the run's id, ended or not, oldest first."""
-    rows = slurm.out("squeue", "-h", "-a", "-t", "all", "-o", "%i|%j|%T").splitlines()
-    parts = [tuple(row.split("|")) for row in rows]
-    return sorted((i, name, state) for i, name, state in parts if name.startswith(job.id))
+def jobs_of(slurm: Slurm, job: Job) -> list[list[str]]:
+    """[id, name, state, node] of everything on the cluster that carries the run's id, ended or not, by id."""
+    rows = slurm.out("squeue", "-h", "-a", "-t", "all", "--sort=i", "-o", "%i|%j|%T|%N").splitlines()
+    return [parts for row in rows if (parts := row.split("|"))[1].startswith(job.id)]
+
+
+def shown(attempt: Attempt, state: str) -> list[str]:
+    """What `jobs_of` has for an attempt that Slurm shows in this state, where the attempt believes it ran."""
+    return [attempt.cluster_job_id, attempt.name, state, attempt.node]
 
 
 def at_step(job: Job) -> float:
@@ -96,20 +105,21 @@ def moving(delegator: Delegator, run: str) -> Job:
 
 
 def test_it_waits_for_a_real_reason_then_runs_to_its_end(
-    slurm: Slurm, delegated: Callable[..., Delegator], eventually: Eventually
+    slurm: Slurm, delegated: Delegating, eventually: Eventually
 ) -> None:
     blocker = slurm.sbatch("--job-name=blocker", "-p", "solo", "-c", str(CPUS))
     eventually(lambda: slurm.out("squeue", "-h", "-j", blocker, "-o", "%T").strip() == "RUNNING")
     with delegated() as delegator:
         delegator.write("train.sh", TRAINS)
-        run = delegator.delegate(command=("sh", "train.sh"), outputs=("out/model.txt",), **SMALL)
+        run = delegator.delegate(command=("sh", "train.sh"), outputs=("out/model.txt",), **HEALTHY)
 
         waits = delegator.until(
             run, lambda job: job.attempts and job.attempt.seen and job.attempt.seen.reason
         )
         seen = waits.attempt.seen
         assert seen is not None
-        assert (seen.reason.split()[0], seen.waiting) == ("Resources", Waiting.wait)
+        assert re.match(r"(?:Resources|Priority)\b", seen.reason), "the scheduler's word for a full node"
+        assert seen.waiting is Waiting.wait
         assert waits.state is State.queued
         assert waits.checks["capacity"].level == "ask"
         assert waits.checks["request"].level == "fine", waits.checks["request"].evidence
@@ -126,7 +136,7 @@ def test_it_waits_for_a_real_reason_then_runs_to_its_end(
         assert [artifact.path for artifact in end.collected.artifacts if artifact.declared] == [
             "out/model.txt"
         ]
-        assert jobs_of(slurm, end) == [(end.attempt.cluster_job_id, end.attempt.name, "COMPLETED")]
+        assert jobs_of(slurm, end) == [shown(end.attempt, "COMPLETED")]
         told = delegator.said(run, "wrap-up")
         assert "exit code 0 and every declared output is there" in told
         assert "out/model.txt" in told
@@ -135,9 +145,7 @@ def test_it_waits_for_a_real_reason_then_runs_to_its_end(
 # --- a hang ------------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_falls_silent_is_stopped_by_its_own_judgment(
-    slurm: Slurm, delegated: Callable[..., Delegator]
-) -> None:
+def test_a_run_that_falls_silent_is_stopped_by_its_own_judgment(slurm: Slurm, delegated: Delegating) -> None:
     with delegated() as delegator:
         delegator.write("train.sh", FALLS_SILENT)
         run = delegator.delegate(command=("sh", "train.sh"), **SMALL)
@@ -151,17 +159,20 @@ def test_a_run_that_falls_silent_is_stopped_by_its_own_judgment(
         assert "E6" in stopped.rule.split()
         assert "No output for" in stopped.said
         assert "No output for" in delegator.said(run, "stopping")
-        assert jobs_of(slurm, end) == [(end.attempt.cluster_job_id, end.attempt.name, "CANCELLED")]
+        assert jobs_of(slurm, end) == [shown(end.attempt, "CANCELLED")]
 
 
 # --- a node that dies under it -----------------------------------------------------------------------------
 
 
 def delegate_and_kill_its_node(slurm: Slurm, delegator: Delegator) -> Job:
-    """The run as it was, moving, when its node went down."""
+    """The run as it was, moving, when its node went down. Drained too, or its daemon would bring it back at once."""
     delegator.write("train.sh", TRAINS_UNTIL_TOLD)
-    moves = moving(delegator, delegator.delegate(command=("sh", "train.sh"), **SMALL))
-    assert slurm.ok("scontrol", "update", f"nodename={moves.attempt.node}", "state=down", "reason=test")
+    moves = moving(delegator, delegator.delegate(command=("sh", "train.sh"), **HEALTHY))
+    for state in ("drain", "down"):
+        assert slurm.ok(
+            "scontrol", "update", f"nodename={moves.attempt.node}", f"state={state}", "reason=test"
+        )
     return moves
 
 
@@ -175,9 +186,7 @@ def finish(delegator: Delegator, run: str) -> Job:
     return end
 
 
-def test_a_lost_node_is_believed_at_the_second_look_and_left_out(
-    slurm: Slurm, delegated: Callable[..., Delegator]
-) -> None:
+def test_a_lost_node_is_believed_at_the_second_look_and_left_out(slurm: Slurm, delegated: Delegating) -> None:
     with delegated(partition="normal", requeue=False) as delegator:
         first = delegate_and_kill_its_node(slurm, delegator)
         dead = first.attempt.node
@@ -192,24 +201,21 @@ def test_a_lost_node_is_believed_at_the_second_look_and_left_out(
         assert last.name != lost.name == first.attempt.name
         assert (end.spec.exclude_nodes, end.resubmissions) == ((dead,), 1)
         assert last.node not in ("", dead)
-        assert jobs_of(slurm, end) == [
-            (lost.cluster_job_id, lost.name, "NODE_FAIL"),
-            (last.cluster_job_id, last.name, "COMPLETED"),
-        ]
+        assert jobs_of(slurm, end) == [shown(lost, "NODE_FAIL"), shown(last, "COMPLETED")]
         told = delegator.said(first.id, "resubmitted")
         assert "node.lost" in told
         assert dead in told
 
 
-def test_what_slurm_requeues_itself_is_not_submitted_again(
-    slurm: Slurm, delegated: Callable[..., Delegator]
-) -> None:
-    with delegated(partition="normal", requeue=True) as delegator:
+def test_what_slurm_requeues_itself_is_not_submitted_again(slurm: Slurm, delegated: Delegating) -> None:
+    with delegated(requeue=True) as delegator:
         first = delegate_and_kill_its_node(slurm, delegator)
-        delegator.until(first.id, lambda job: job.attempt.restarts_seen == 1 and job.state is State.running)
+        waits = delegator.until(first.id, lambda job: job.state is State.queued)
+        assert (waits.attempt.restarts_seen, len(waits.attempts)) == (1, 1)
+        assert slurm.ok("scontrol", "update", "nodename=n1", "state=resume")
         end = finish(delegator, first.id)
         assert [attempt.name for attempt in end.attempts] == [first.attempt.name]
         assert (end.resubmissions, end.spec.exclude_nodes) == (0, ())
-        assert end.attempt.node not in ("", first.attempt.node)
-        assert jobs_of(slurm, end) == [(first.attempt.cluster_job_id, first.attempt.name, "COMPLETED")]
+        assert end.attempt.cluster_job_id == first.attempt.cluster_job_id
+        assert jobs_of(slurm, end) == [shown(end.attempt, "COMPLETED")]
         assert delegator.said(first.id, "resumed")
