@@ -18,7 +18,7 @@ DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines test-slow bench lint format check lock docs clean
+.PHONY: help demo test test-again engines test-slow bench lint format check lock docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ WORKERS ?= 4
 
 test: $(VENV)/dev.stamp ## Run the tests
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+test-again: $(VENV)/dev.stamp ## Run what failed last time once more, alone
+	$(BIN)/python -m pytest -q --last-failed
 
 engines: .engines/ray.stamp ## Install what tests of real engines need and no package manager has (Ray)
 

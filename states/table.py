@@ -133,6 +133,7 @@ TABLE: tuple[Row, ...] = (
     row("observed", (running, blocked), queued, when.it_waits_again, do.note_requeue, "E1 E13"),
     row("observed", blocked, queued, when.the_wait_is_ordinary_again, do.withdraw_wait, "E9"),
     row("observed", blocked, running, when.it_answers_again, do.withdraw_wait, "E9"),
+    row("observed", (running, blocked), STAY, when.it_was_requeued_between_looks, do.note_requeue_between_looks, "E13"),
     row("observed", queued, blocked, when.is_held, do.ask_about_hold, "E3"),
     row("observed", queued, blocked, when.can_never_start, do.ask_about_fit, "C3"),
     row("observed", queued, blocked, when.waits_for_too_long, do.ask_about_wait, "E1"),

@@ -68,7 +68,9 @@ def note_start(job: Job, event: Observed) -> Change:
     """It runs: say so once, and read the log soon."""
     seen = event.observation
     attempt_at = seen.started_at or event.at
-    started = with_look(job, seen).but_attempt(started_at=attempt_at, starting_since=None, node=seen.node)
+    started = with_look(job, seen).but_attempt(
+        started_at=attempt_at, starting_since=None, node=seen.node, restarts_seen=seen.attempt
+    )
     started = started.but(logs_at=after(event.at, job.policy.look_s_first), reported_at=event.at)
     withdrawn, tells = withdraw_all(started, event.at, "it runs now")
     return Change(
@@ -80,7 +82,10 @@ def note_start_meanwhile(job: Job, event: Observed) -> Change:
     """It runs, and the open question stands: it goes on being watched as a running job (G3)."""
     seen = event.observation
     started = with_look(job, seen).but_attempt(
-        started_at=seen.started_at or event.at, starting_since=None, node=seen.node
+        started_at=seen.started_at or event.at,
+        starting_since=None,
+        node=seen.node,
+        restarts_seen=seen.attempt,
     )
     started = started.but(resume_to=State.running, logs_at=after(event.at, job.policy.look_s_first))
     return Change(started, (tell("started", reports.started(started, event.at)),), native_words(seen))
@@ -92,6 +97,16 @@ def withdraw_wait(job: Job, event: Observed) -> Change:
         with_look(job, event.observation), event.at, native_words(event.observation)
     )
     return Change(withdrawn, tells, native_words(event.observation))
+
+
+def note_requeue_between_looks(job: Job, event: Observed) -> Change:
+    """It was put back and runs again already: its node, its start and its log are new ones."""
+    seen = event.observation
+    begun = with_look(job, seen).but_attempt(
+        started_at=seen.started_at or event.at, node=seen.node, restarts_seen=seen.attempt
+    )
+    begun = begun.but(track=track_after_restart(job), logs_at=after(event.at, job.policy.look_s_first))
+    return Change(begun, (tell("resumed", reports.resumed(begun, event.at)),), native_words(seen))
 
 
 def note_requeue(job: Job, event: Observed) -> Change:

@@ -109,6 +109,13 @@ def it_answers_again(job: Job, event: Observed) -> bool:
     return runs and {question.kind for question in job.open_questions} == {"unreachable"}
 
 
+def it_was_requeued_between_looks(job: Job, event: Observed) -> bool:
+    """It runs as before, but the cluster has counted a restart: another program, perhaps on another node."""
+    seen = event.observation
+    runs = job.doing is State.running and seen.phase is Phase.running
+    return runs and seen.attempt > job.attempt.restarts_seen
+
+
 def it_waits_again(job: Job, event: Observed) -> bool:
     """Requeued under the same id (PHASES: pending may follow running)."""
     return job.doing is State.running and event.observation.phase in (Phase.pending, Phase.starting)
