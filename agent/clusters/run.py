@@ -22,8 +22,8 @@ from typing import IO, NamedTuple
 
 from agent.clusters.local_time import monotonic_s
 
-KEPT_BYTES = 256 << 10
-"""Kept of the beginning of each stream, and as much of its end."""
+KEPT_BYTES = 2 << 20
+"""Kept of the beginning of each stream, and as much of its end: the states of ten thousand jobs in one answer."""
 AFTER_EXIT_S = 0.5
 """How long output is still taken once the program ended, while something it left behind holds the pipe."""
 BLOCK_BYTES = 64 << 10
