@@ -90,7 +90,7 @@ def eventually() -> Callable[..., Any]:
     was seen last.
     """
 
-    def wait(look: Callable[[], Value], within_s: float = 20.0) -> Value:
+    def wait(look: Callable[[], Value], within_s: float = 60.0) -> Value:
         until = time.monotonic() + within_s
         while not (seen := look()):
             if time.monotonic() > until:
