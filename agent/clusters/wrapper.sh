@@ -37,10 +37,10 @@ shift 2
 now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 
 # What ends the job before its command was started keeps it from starting.
-child='' caught=''
+child='' caught='' held=''
 relay() {
     caught=$1
-    if [ -n "$child" ]; then kill -s "$1" "$child" 2>/dev/null; fi
+    if [ -n "$child" ]; then kill -s "$1" "$child" 2>/dev/null; else held=$1; fi
 }
 for name in TERM INT HUP USR1 USR2; do
     # shellcheck disable=SC2064
@@ -93,12 +93,15 @@ case $caught in
 esac
 # With -g nothing is to be passed on, and a `wait` that no trap cuts short tells the status for certain.
 if [ -n "$group" ]; then trap '' TERM INT HUP USR1 USR2; fi
+held=''
 if [ -n "$log" ] && true >>"$dir/log" 2>/dev/null; then
     run "$@" >>"$dir/log" 2>&1 &
 else
     run "$@" &
 fi
 child=$!
+# A signal between the start of the child and the line above was held, not lost.
+if [ -n "$held" ]; then kill -s "$held" "$child" 2>/dev/null; fi
 exec 2>/dev/null # bash would tell of every child that a signal ended
 
 # A trap that ran may have cut `wait` short, and the status is the signal's then: ask again. A shell that has told
