@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Connection,
+    bindparam,
     case,
     exists,
     func,
@@ -35,6 +36,43 @@ IS_FIRST_IN_LANE = ~exists().where(
 """No open effect of the same run and lane stands before this one: those behind it wait, whatever their time."""
 
 
+_OPEN_OF_JOB = (
+    select(EFFECTS)
+    .where(EFFECTS.c.job_id == bindparam("job"), EFFECTS.c.done_at.is_(None))
+    .order_by(EFFECTS.c.seq, EFFECTS.c.n)
+)
+_THIS_EFFECT = update(EFFECTS).where(EFFECTS.c.id == bindparam("effect"))
+_BEGIN = _THIS_EFFECT.values(state="begun", begun_at=bindparam("now"))
+_FINISH = _THIS_EFFECT.where(EFFECTS.c.done_at.is_(None)).values(
+    state="done", done_at=bindparam("now"), said=bindparam("words")
+)
+_RETRY = _THIS_EFFECT.values(
+    state="asked", not_before=bindparam("later"), tries=EFFECTS.c.tries + 1, said=bindparam("words")
+)
+_WITH_EFFECTS = (
+    select(EFFECTS.c.job_id)
+    .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
+    .where(EFFECTS.c.done_at.is_(None), EFFECTS.c.not_before <= bindparam("now"), IS_FIRST_IN_LANE)
+    .where((JOBS.c.lease_until.is_(None)) | (JOBS.c.lease_until <= bindparam("now")))
+    .distinct()
+    .limit(bindparam("most"))
+)
+_NEXT_EFFECT_AT = (
+    select(
+        func.min(
+            case((JOBS.c.lease_until > EFFECTS.c.not_before, JOBS.c.lease_until), else_=EFFECTS.c.not_before)
+        )
+    )
+    .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
+    .where(EFFECTS.c.done_at.is_(None), IS_FIRST_IN_LANE)
+)
+_MESSAGE_OF_ID = select(MESSAGES.c.id).where(MESSAGES.c.id == bindparam("message"))
+_MESSAGES_OF_JOB = (
+    select(MESSAGES).where(MESSAGES.c.job_id == bindparam("job")).order_by(MESSAGES.c.at, MESSAGES.c.id)
+)
+_NEW_MESSAGE = insert(MESSAGES)
+
+
 class AskedEffect(NamedTuple):
     """An effect to perform. begun: it was begun before and its end is not known."""
 
@@ -50,14 +88,9 @@ class AskedEffects(Database):
 
     def next_effect(self, job_id: str, now: datetime) -> AskedEffect | None:
         """The first open effect of a lane that is due; effects behind it in the same lane wait."""
-        query = (
-            select(EFFECTS)
-            .where(EFFECTS.c.job_id == job_id, EFFECTS.c.done_at.is_(None))
-            .order_by(EFFECTS.c.seq, EFFECTS.c.n)
-        )
         with self._read() as connection:
             lanes: set[str] = set()
-            for row in connection.execute(query).mappings():
+            for row in connection.execute(_OPEN_OF_JOB, {"job": job_id}).mappings():
                 if row["lane"] in lanes:
                     continue
                 lanes.add(row["lane"])
@@ -69,9 +102,7 @@ class AskedEffects(Database):
     def begin_effect(self, effect_id: str, now: datetime) -> None:
         """Intent before call: from here on a crash leaves a mark."""
         with self._write() as connection:
-            connection.execute(
-                update(EFFECTS).where(EFFECTS.c.id == effect_id).values(state="begun", begun_at=now)
-            )
+            connection.execute(_BEGIN, {"effect": effect_id, "now": now})
         crash.point("effect-begun")
 
     def finish_effect(self, effect_id: str, now: datetime, said: str = "") -> None:
@@ -83,69 +114,42 @@ class AskedEffects(Database):
         """It failed in a way that may pass."""
         with self._write() as connection:
             connection.execute(
-                update(EFFECTS)
-                .where(EFFECTS.c.id == effect_id)
-                .values(
-                    state="asked", not_before=not_before, tries=EFFECTS.c.tries + 1, said=self._redact(said)
-                )
+                _RETRY, {"effect": effect_id, "later": not_before, "words": self._redact(said)}
             )
 
     def jobs_with_effects(self, now: datetime, limit: int = 1000) -> list[str]:
         """Ids of jobs that have an effect to perform now and whose lease is free."""
-        query = (
-            select(EFFECTS.c.job_id)
-            .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
-            .where(EFFECTS.c.done_at.is_(None), EFFECTS.c.not_before <= now, IS_FIRST_IN_LANE)
-            .where((JOBS.c.lease_until.is_(None)) | (JOBS.c.lease_until <= now))
-            .distinct()
-            .limit(limit)
-        )
         with self._read() as connection:
-            return list(connection.execute(query).scalars())
+            return list(connection.execute(_WITH_EFFECTS, {"now": now, "most": limit}).scalars())
 
     def next_effect_at(self) -> datetime | None:
         """When the earliest effect may be performed: the first of its lane, its time come, its run's lease free.
 
         Anything earlier would wake the loop for nothing, again and again.
         """
-        held = JOBS.c.lease_until > EFFECTS.c.not_before
-        free_at = case((held, JOBS.c.lease_until), else_=EFFECTS.c.not_before)
-        query = (
-            select(func.min(free_at))
-            .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
-            .where(EFFECTS.c.done_at.is_(None), IS_FIRST_IN_LANE)
-        )
         with self._read() as connection:
-            return connection.execute(query).scalar()
+            return connection.execute(_NEXT_EFFECT_AT).scalar()
 
     def deliver(self, message: Mapping[str, Any]) -> bool:
         """Put a message into the inbox; False when it is there already (KEYED). Its id is that of the effect that
         asks for it, which is done with the same commit."""
         with self._write() as connection:
-            if (
-                connection.execute(select(MESSAGES.c.id).where(MESSAGES.c.id == message["id"])).scalar()
-                is not None
-            ):
+            if connection.execute(_MESSAGE_OF_ID, {"message": message["id"]}).scalar() is not None:
                 return False
-            connection.execute(insert(MESSAGES).values(**{**message, "text": self._redact(message["text"])}))
+            connection.execute(_NEW_MESSAGE, [{**message, "text": self._redact(message["text"])}])
             self._finish(connection, message["id"], message["at"], "")
         crash.point("message-delivered")
         return True
 
     def messages(self, job_id: str, *, after_id: str = "") -> list[Record]:
         """The messages of a run, oldest first."""
-        query = select(MESSAGES).where(MESSAGES.c.job_id == job_id).order_by(MESSAGES.c.at, MESSAGES.c.id)
         with self._read() as connection:
-            rows = records(connection, query)
+            rows = records(connection, _MESSAGES_OF_JOB, job=job_id)
         ids = [row["id"] for row in rows]
         return rows[ids.index(after_id) + 1 :] if after_id in ids else rows
 
     def _finish(self, connection: Connection, effect_id: str, now: datetime, said: str) -> None:
-        connection.execute(
-            update(EFFECTS)
-            .where(EFFECTS.c.id == effect_id, EFFECTS.c.done_at.is_(None))
-            .values(state="done", done_at=now, said=self._redact(said))
-        )
+        connection.execute(_FINISH, {"effect": effect_id, "now": now, "words": self._redact(said)})
 
 
 def effect_row(job_id: str, seq: int, n: int, effect: AnyEffect, at: datetime) -> dict[str, Any]:

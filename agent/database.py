@@ -1,6 +1,7 @@
 """The database behind the store: its engine, its transactions, the grid of its timers.
 
 SQLite (WAL, synchronous=FULL, BEGIN IMMEDIATE for writes) is the embedded default; PostgreSQL by URL.
+Statements of the loop are built once, at import, with named parameters: building one anew costs more than running it.
 
 Never: a query about jobs (those are in `store`, `asked` and `due`); a transaction held open during a call outside.
 """
@@ -15,6 +16,7 @@ from typing import Any, cast
 from sqlalchemy import (
     Connection,
     Engine,
+    Executable,
     Select,
     Table,
     bindparam,
@@ -28,6 +30,9 @@ from agent.tables import EffectRow, EventRow, JobRow, MessageRow, microseconds
 
 JOBS, EVENTS = cast(Table, JobRow.__table__), cast(Table, EventRow.__table__)  # type: ignore[attr-defined]
 EFFECTS, MESSAGES = cast(Table, EffectRow.__table__), cast(Table, MessageRow.__table__)  # type: ignore[attr-defined]
+
+THESE_JOBS = update(JOBS).where(JOBS.c.id.in_(bindparam("ids", expanding=True)))
+"""Some jobs by their ids; for `in_pieces`."""
 
 Redact = Callable[[Any], Any]
 
@@ -104,15 +109,13 @@ def _engine(url: str) -> Engine:
     return engine
 
 
-def records(connection: Connection, query: Select[Any]) -> list[Record]:
-    return cast("list[Record]", list(connection.execute(query).mappings()))
+def records(connection: Connection, query: Select[Any], **values: Any) -> list[Record]:
+    return cast("list[Record]", list(connection.execute(query, values).mappings()))
 
 
-def jobs_where(ids: Sequence[str]) -> Any:
-    return update(JOBS).where(JOBS.c.id.in_(bindparam("ids", ids, expanding=True)))
-
-
-def in_pieces(connection: Connection, ids: Sequence[str], statement: Callable[[Sequence[str]], Any]) -> None:
+def in_pieces(
+    connection: Connection, statement: Executable, ids: Sequence[str], values: Mapping[str, Any]
+) -> None:
     """Databases bound the number of parameters; 10,000 ids are ten statements of one transaction."""
     for start in range(0, len(ids), 1000):
-        connection.execute(statement(list(ids[start : start + 1000])))
+        connection.execute(statement, {**values, "ids": list(ids[start : start + 1000])})

@@ -11,21 +11,55 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    case,
-    func,
-    literal,
-    select,
-)
+from sqlalchemy import BigInteger, bindparam, case, func, select
 from sqlalchemy import cast as sql_cast
 
 from agent import crash
-from agent.database import JOBS, Database, in_pieces, jobs_where
+from agent.database import JOBS, THESE_JOBS, Database, in_pieces
 from agent.tables import microseconds
 
 LOOK_STRETCH = 1.25
 """A quiet look stretches the pause to the next one by this, up to the job's own bound."""
+
+
+_IS_DUE = (
+    select(
+        JOBS.c.id,
+        JOBS.c.cluster,
+        JOBS.c.state,
+        JOBS.c.watched,
+        JOBS.c.attempt_name,
+        JOBS.c.cluster_job_id,
+        JOBS.c.submitted_at,
+        JOBS.c.story,
+        JOBS.c.away,
+        JOBS.c.deadline_at,
+    )
+    .where(JOBS.c.wake_at <= bindparam("now"))
+    .order_by(JOBS.c.wake_at)
+    .limit(bindparam("most"))
+)
+_IS_DUE_UNCLAIMED = _IS_DUE.with_for_update(skip_locked=True)
+_CLAIM = THESE_JOBS.values(wake_at=bindparam("later"))
+_NEXT_WAKE = select(func.min(JOBS.c.wake_at))
+
+
+def _rest() -> Any:
+    """Timers of quiet jobs: the next look a little later each time, on the wave grid, never behind a deadline.
+    Parameters: now_us, grid_us (microseconds)."""
+    longer = JOBS.c.look_s * LOOK_STRETCH
+    stretched = case((longer < JOBS.c.look_s_max, longer), else_=JOBS.c.look_s_max)
+    now_us, grid_us = bindparam("now_us", type_=BigInteger), bindparam("grid_us", type_=BigInteger)
+    look_us = now_us + sql_cast(JOBS.c.look_s * 1_000_000, BigInteger)
+    on_grid_us = (look_us + (grid_us - 1)) // grid_us * grid_us
+    due_us = sql_cast(JOBS.c.deadline_at, BigInteger)
+    wake_us = case((due_us.is_not(None) & (due_us < on_grid_us), due_us), else_=on_grid_us)
+    values: dict[Any, Any] = {JOBS.c.wake_at: wake_us, JOBS.c.look_s: stretched}
+    return THESE_JOBS.values(values)
+
+
+_REST_UNSEEN = _rest()
+_REST_SEEN = _REST_UNSEEN.values(seen_at=bindparam("now"), away=False)
 
 
 class Due(NamedTuple):
@@ -51,28 +85,12 @@ class DueJobs(Database):
 
         If the process dies in the middle they are due again then; another replica does not take them meanwhile.
         """
-        columns = (
-            JOBS.c.id,
-            JOBS.c.cluster,
-            JOBS.c.state,
-            JOBS.c.watched,
-            JOBS.c.attempt_name,
-            JOBS.c.cluster_job_id,
-            JOBS.c.submitted_at,
-            JOBS.c.story,
-            JOBS.c.away,
-            JOBS.c.deadline_at,
-        )
-        query = select(*columns).where(JOBS.c.wake_at <= now).order_by(JOBS.c.wake_at).limit(limit)
         with self._write() as connection:
-            if connection.dialect.name == "postgresql":
-                query = query.with_for_update(skip_locked=True)
-            rows = [Due._make(row) for row in connection.execute(query)]
+            query = _IS_DUE_UNCLAIMED if connection.dialect.name == "postgresql" else _IS_DUE
+            rows = [Due._make(row) for row in connection.execute(query, {"now": now, "most": limit})]
             if rows:
                 later = now + timedelta(seconds=claim_s)
-                in_pieces(
-                    connection, [row.id for row in rows], lambda ids: jobs_where(ids).values(wake_at=later)
-                )
+                in_pieces(connection, _CLAIM, [row.id for row in rows], {"later": later})
         crash.point("wave-claimed")
         return rows
 
@@ -80,24 +98,15 @@ class DueJobs(Database):
         """Quiet looks: move `seen_at` and `wake_at` of all of them in one statement, no journal row, no turn."""
         if not quiet:
             return
-        now_us = microseconds(now)
-        stretched = case(
-            (JOBS.c.look_s * LOOK_STRETCH < JOBS.c.look_s_max, JOBS.c.look_s * LOOK_STRETCH),
-            else_=JOBS.c.look_s_max,
-        )
-        look_us = literal(now_us) + sql_cast(JOBS.c.look_s * 1_000_000, BigInteger)
-        grid_us = (look_us + (self._grid_us - 1)) // self._grid_us * self._grid_us
-        due_us = sql_cast(JOBS.c.deadline_at, BigInteger)
-        wake_us = case((due_us.is_not(None) & (due_us < grid_us), due_us), else_=grid_us)
-        values: dict[Any, Any] = {JOBS.c.wake_at: wake_us, JOBS.c.look_s: stretched}
-        if seen:
-            values[JOBS.c.seen_at] = now
-            values[JOBS.c.away] = False
+        values = {"now_us": microseconds(now), "grid_us": self._grid_us}
         with self._write() as connection:
-            in_pieces(connection, quiet, lambda ids: jobs_where(ids).values(values))
+            if seen:
+                in_pieces(connection, _REST_SEEN, quiet, {**values, "now": now})
+            else:
+                in_pieces(connection, _REST_UNSEEN, quiet, values)
         crash.point("quiet-rested")
 
     def next_wake(self) -> datetime | None:
         """The earliest timer of all."""
         with self._read() as connection:
-            return connection.execute(select(func.min(JOBS.c.wake_at))).scalar()
+            return connection.execute(_NEXT_WAKE).scalar()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import CursorResult, update
+from sqlalchemy import CursorResult, bindparam, update
 
 from agent import crash
 from agent.clock import Clock, serial
@@ -21,6 +21,17 @@ from agent.store import Store
 
 LEASE_S = 240.0
 """At least four times the longest call's time-out."""
+
+
+_CLAIM = (
+    update(JOBS)
+    .where(JOBS.c.id == bindparam("job"))
+    .where((JOBS.c.lease_until.is_(None)) | (JOBS.c.lease_until <= bindparam("now")))
+    .values(lease_token=bindparam("token"), lease_until=bindparam("until"))
+)
+_OURS = update(JOBS).where(JOBS.c.id == bindparam("job"), JOBS.c.lease_token == bindparam("token"))
+_RENEW = _OURS.values(lease_until=bindparam("until"))
+_RELEASE = _OURS.values(lease_token="", lease_until=None)
 
 
 class Lease(NamedTuple):
@@ -41,10 +52,7 @@ def claim(store: Store, clock: Clock, job_id: str, *, lease_s: float = LEASE_S) 
     lease = Lease(job_id, serial(12), now + timedelta(seconds=lease_s))
     with store.write() as connection:
         taken: CursorResult[tuple[()]] = connection.execute(
-            update(JOBS)
-            .where(JOBS.c.id == job_id)
-            .where((JOBS.c.lease_until.is_(None)) | (JOBS.c.lease_until <= now))
-            .values(lease_token=lease.token, lease_until=lease.until)
+            _CLAIM, {"job": job_id, "now": now, "token": lease.token, "until": lease.until}
         )
         if taken.rowcount != 1:
             return None
@@ -57,9 +65,7 @@ def renew(store: Store, clock: Clock, lease: Lease, *, lease_s: float = LEASE_S)
     until = clock.now() + timedelta(seconds=lease_s)
     with store.write() as connection:
         kept: CursorResult[tuple[()]] = connection.execute(
-            update(JOBS)
-            .where(JOBS.c.id == lease.job_id, JOBS.c.lease_token == lease.token)
-            .values(lease_until=until)
+            _RENEW, {"job": lease.job_id, "token": lease.token, "until": until}
         )
         return lease._replace(until=until) if kept.rowcount == 1 else None
 
@@ -67,11 +73,7 @@ def renew(store: Store, clock: Clock, lease: Lease, *, lease_s: float = LEASE_S)
 def release(store: Store, lease: Lease) -> None:
     """Give it back, if it is still ours."""
     with store.write() as connection:
-        connection.execute(
-            update(JOBS)
-            .where(JOBS.c.id == lease.job_id, JOBS.c.lease_token == lease.token)
-            .values(lease_token="", lease_until=None)
-        )
+        connection.execute(_RELEASE, {"job": lease.job_id, "token": lease.token})
 
 
 def free_all(store: Store, clock: Clock) -> None:

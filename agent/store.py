@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     Connection,
     CursorResult,
+    bindparam,
     insert,
     select,
     update,
@@ -34,6 +35,33 @@ from states.versions import lift_event, lift_snapshot
 
 UNJOURNALLED = frozenset({"wake_due", "observed", "cluster_unreachable"})
 """Looks and timers that find nothing to do leave no journal row."""
+
+
+_JOB = select(JOBS.c.snapshot, JOBS.c.seq, JOBS.c.seen_at, JOBS.c.wake_at).where(
+    JOBS.c.id == bindparam("job")
+)
+_JOB_LOCKED = _JOB.with_for_update()
+_JOB_OF_REQUEST = select(JOBS.c.id).where(JOBS.c.request_id == bindparam("request"))
+_JOB_OF_ID = select(JOBS.c.id).where(JOBS.c.id == bindparam("job"))
+_JOB_OF_ATTEMPT = select(JOBS.c.id).where(JOBS.c.attempt_name == bindparam("attempt"))
+_ALL_IDS = select(JOBS.c.id).order_by(JOBS.c.created_at.desc())
+_LIVE_IDS = select(JOBS.c.id).where(JOBS.c.ended_at.is_(None))
+_BLOCKED_IDS = select(JOBS.c.id).where(JOBS.c.state == str(State.blocked))
+_NEW_JOB, _NEW_EVENT, _NEW_EFFECTS = insert(JOBS), insert(EVENTS), insert(EFFECTS)
+_UNCHANGED = update(JOBS).where(JOBS.c.id == bindparam("job"), JOBS.c.seq == bindparam("seq_before"))
+"""The job as it was loaded, to be written: no row matches when somebody else wrote it meanwhile."""
+_SET_WAKE = update(JOBS).where(JOBS.c.id == bindparam("job")).values(wake_at=bindparam("wake"))
+_EVENT_OF_KEY = select(EVENTS.c.id).where(
+    EVENTS.c.job_id == bindparam("job"), EVENTS.c.key == bindparam("event_key")
+)
+_EVENTS_OF_JOB = (
+    select(EVENTS)
+    .where(EVENTS.c.job_id == bindparam("job"), EVENTS.c.seq > bindparam("after"))
+    .order_by(EVENTS.c.seq)
+)
+_EFFECTS_OF_JOB = (
+    select(EFFECTS).where(EFFECTS.c.job_id == bindparam("job")).order_by(EFFECTS.c.seq, EFFECTS.c.n)
+)
 
 
 class Applied(NamedTuple):
@@ -59,18 +87,16 @@ class Store(AskedEffects, DueJobs):
         """Store a new job and its first event together. A known request id answers with the run that has it."""
         with self._write() as connection:
             if job.request_id:
-                known = connection.execute(
-                    select(JOBS.c.id).where(JOBS.c.request_id == job.request_id)
-                ).scalar()
+                known = connection.execute(_JOB_OF_REQUEST, {"request": job.request_id}).scalar()
                 if known is not None:
                     return Applied(
                         self._load(connection, known), "ignored", "delegated before", 0, duplicate=True
                     )
-            if connection.execute(select(JOBS.c.id).where(JOBS.c.id == job.id)).scalar() is not None:
+            if connection.execute(_JOB_OF_ID, {"job": job.id}).scalar() is not None:
                 return Applied(
                     self._load(connection, job.id), "ignored", "delegated before", 0, duplicate=True
                 )
-            connection.execute(insert(JOBS).values(**new_row(job)))
+            connection.execute(_NEW_JOB, [new_row(job)])
             applied = self._apply(connection, job, event)
         crash.point("event-committed")
         return applied
@@ -98,15 +124,13 @@ class Store(AskedEffects, DueJobs):
     def find(self, text: str) -> str:
         """The full id of a run given by id, unique beginning, or attempt name. Raises Unknown."""
         with self._read() as connection:
-            ids: list[str] = list(
-                connection.execute(select(JOBS.c.id).order_by(JOBS.c.created_at.desc())).scalars()
-            )
+            ids: list[str] = list(connection.execute(_ALL_IDS).scalars())
             if text in ids:
                 return text
             starts = [job_id for job_id in ids if job_id.startswith(text)]
             if len(starts) == 1:
                 return starts[0]
-            named = connection.execute(select(JOBS.c.id).where(JOBS.c.attempt_name == text)).scalar()
+            named = connection.execute(_JOB_OF_ATTEMPT, {"attempt": text}).scalar()
         if named is not None:
             return str(named)
         raise Unknown(_not_found(text, starts, ids))
@@ -131,21 +155,18 @@ class Store(AskedEffects, DueJobs):
     def with_open_questions(self) -> list[Job]:
         """Every blocked run."""
         with self._read() as connection:
-            ids = connection.execute(select(JOBS.c.id).where(JOBS.c.state == State.blocked)).scalars()
+            ids = connection.execute(_BLOCKED_IDS).scalars()
             return [self._load(connection, job_id) for job_id in list(ids)]
 
     def live_ids(self) -> list[str]:
         """Every run that has not ended."""
         with self._read() as connection:
-            return list(connection.execute(select(JOBS.c.id).where(JOBS.c.ended_at.is_(None))).scalars())
+            return list(connection.execute(_LIVE_IDS).scalars())
 
     def journal(self, job_id: str, *, after_seq: int = -1) -> list[Record]:
         """The events of a run, oldest first."""
-        query = (
-            select(EVENTS).where(EVENTS.c.job_id == job_id, EVENTS.c.seq > after_seq).order_by(EVENTS.c.seq)
-        )
         with self._read() as connection:
-            return records(connection, query)
+            return records(connection, _EVENTS_OF_JOB, job=job_id, after=after_seq)
 
     def history(self, job_id: str) -> list[AnyEvent]:
         """The events themselves, for replay."""
@@ -153,22 +174,18 @@ class Store(AskedEffects, DueJobs):
 
     def effects_of(self, job_id: str) -> list[Record]:
         """Every effect that was asked for a run, in order."""
-        query = select(EFFECTS).where(EFFECTS.c.job_id == job_id).order_by(EFFECTS.c.seq, EFFECTS.c.n)
         with self._read() as connection:
-            return records(connection, query)
+            return records(connection, _EFFECTS_OF_JOB, job=job_id)
 
     def _load(self, connection: Connection, job_id: str, *, lock: bool = False) -> Job:
-        query = select(JOBS.c.snapshot, JOBS.c.seq, JOBS.c.seen_at, JOBS.c.wake_at).where(JOBS.c.id == job_id)
-        if lock and connection.dialect.name == "postgresql":
-            query = query.with_for_update()
-        row = connection.execute(query).one_or_none()
+        query = _JOB_LOCKED if lock and connection.dialect.name == "postgresql" else _JOB
+        row = connection.execute(query, {"job": job_id}).one_or_none()
         if row is None:
             raise Unknown(f"there is no run {job_id!r}; `wk jobs` lists them")
         return restored(lift_snapshot(row[0]), seq=row[1], seen_at=row[2], wake_at=row[3])
 
     def _seen_before(self, connection: Connection, job_id: str, key: str) -> bool:
-        query = select(EVENTS.c.id).where(EVENTS.c.job_id == job_id, EVENTS.c.key == key)
-        return connection.execute(query).scalar() is not None
+        return connection.execute(_EVENT_OF_KEY, {"job": job_id, "event_key": key}).scalar() is not None
 
     def _apply(self, connection: Connection, job: Job, happened: AnyEvent) -> Applied:
         body = happened.model_dump(mode="json", exclude_defaults=True) | {"kind": happened.kind}
@@ -187,32 +204,30 @@ class Store(AskedEffects, DueJobs):
         if isinstance(happened, Observed):
             after = after.but(seen_at=happened.observation.taken_at)
         key = happened.key or f"{happened.kind}:{seq}"
-        connection.execute(
-            insert(EVENTS).values(
-                job_id=job.id,
-                seq=seq,
-                key=key,
-                kind=happened.kind,
-                at=happened.at,
-                body=body | {"key": key},
-                outcome=outcome,
-                source=str(job.state),
-                to=str(after.state),
-                rule=taken.rule,
-                action=taken.action,
-                said=reason,
-                version=MACHINE_VERSION,
-            )
-        )
+        line = {
+            "job_id": job.id,
+            "seq": seq,
+            "key": key,
+            "kind": happened.kind,
+            "at": happened.at,
+            "body": body | {"key": key},
+            "outcome": outcome,
+            "source": str(job.state),
+            "to": str(after.state),
+            "rule": taken.rule,
+            "action": taken.action,
+            "said": reason,
+            "version": MACHINE_VERSION,
+        }
+        connection.execute(_NEW_EVENT, [line])
         if taken.effects:
             connection.execute(
-                insert(EFFECTS),
+                _NEW_EFFECTS,
                 [effect_row(job.id, seq, n, effect, happened.at) for n, effect in enumerate(taken.effects)],
             )
+        columns = job_columns(self, after, happened.at)
         changed: CursorResult[Any] = connection.execute(
-            update(JOBS)
-            .where(JOBS.c.id == job.id, JOBS.c.seq == job.seq)
-            .values(**job_columns(self, after, happened.at), seq=seq)
+            _UNCHANGED, {**columns, "seq": seq, "job": job.id, "seq_before": job.seq}
         )
         if changed.rowcount != 1:
             raise RuntimeError(f"{job.id} changed under its own transaction; nothing was written")
@@ -222,9 +237,7 @@ class Store(AskedEffects, DueJobs):
         """A timer or look that found nothing: only the timer moves."""
         from states.timers import wake_at
 
-        connection.execute(
-            update(JOBS).where(JOBS.c.id == job.id).values(wake_at=self.on_grid(wake_at(job, at)))
-        )
+        connection.execute(_SET_WAKE, {"job": job.id, "wake": self.on_grid(wake_at(job, at))})
 
 
 def new_row(job: Job) -> dict[str, Any]:

@@ -12,45 +12,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from states.goals import StopCondition
 from states.reading import Frozen
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
 Lane = Literal["normal", "idle"]
-
-
-class StopCondition(Frozen):
-    """The request's own reason to stop (RULES E8). Exactly one of the forms is filled in.
-
-    metric with above/below: the last value crossed the bound. step: the main counter reached it.
-    line: a text seen in the log (plain, not a pattern). wall_s: running time since the start.
-    """
-
-    metric: str | None = None
-    above: float | None = None
-    below: float | None = None
-    step: float | None = None
-    line: str | None = None
-    wall_s: float | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        forms = [self.metric, self.step, self.line, self.wall_s]
-        if sum(form is not None for form in forms) != 1:
-            raise ValueError("a stop condition has exactly one of: metric, step, line, wall_s")
-        if self.metric is not None and (self.above is None) == (self.below is None):
-            raise ValueError("a metric condition has exactly one of: above, below")
-        return self
-
-    def in_words(self) -> str:
-        """The condition as a short sentence for reports."""
-        if self.metric is not None:
-            bound = f"above {self.above:g}" if self.above is not None else f"below {self.below:g}"
-            return f"{self.metric} {bound}"
-        if self.step is not None:
-            return f"step {self.step:g} reached"
-        if self.line is not None:
-            return f"a line with {self.line!r}"
-        return f"running for {self.wall_s:g} s"
 
 
 class Existing(Frozen):
@@ -68,8 +34,8 @@ class Request(Frozen):
     command: argv, or one string that the job runs as `bash -c`. gpu/cpu/memory_mib: per replica and hard when
     given (C3); gpu_min makes the figure the agent's to choose between gpu_min and gpu (C4).
     outputs: paths or globs below the workspace that must exist at the end. cadence_s: seconds between milestones
-    that the person expects. checkpoint_every_s: what a restart costs (C8). smoke: argv or string of a cheap check
-    that must pass first (D4). policy: numbers of `policy.py` for this run alone.
+    that the person expects; steps_total: how many steps there are, where the log does not tell.
+    checkpoint_every_s: what a restart costs (C8). smoke: argv or string of a cheap check that must pass first (D4). policy: numbers of `policy.py` for this run alone.
     """
 
     command: tuple[str, ...] = ()
@@ -93,6 +59,7 @@ class Request(Frozen):
     workspace: str | None = None
     outputs: tuple[str, ...] = ()
     cadence_s: float | None = Field(default=None, gt=0)
+    steps_total: float | None = Field(default=None, gt=0)
     checkpoint_every_s: float | None = Field(default=None, gt=0)
     time_limit_s: float | None = Field(default=None, gt=0)
     stop_when: tuple[StopCondition, ...] = ()

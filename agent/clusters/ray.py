@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from agent.clock import SystemClock
-from agent.clusters import ray_logs, ray_nodes, ray_request, ray_runs, wrapper
+from agent.clusters import ray_delete, ray_logs, ray_nodes, ray_request, ray_runs, wrapper
 from agent.clusters.base import (
     ClusterError,
     JobLine,
@@ -29,6 +29,7 @@ from agent.clusters.base import (
     Unclear,
     Unreachable,
 )
+from agent.clusters.ray_delete import JOBS
 from agent.clusters.ray_doctor import Finding, examine
 from agent.clusters.ray_http import Answer, Http, last_line
 from agent.clusters.ray_nodes import Node, moment
@@ -40,7 +41,6 @@ from states.spec import Spec
 
 __all__ = ["RayCluster", "normalise"]
 
-JOBS = "/api/jobs/"
 INNER_STATUS = re.compile(r"Request failed with status code (\d+)")
 """The head hands a submit to an agent and wraps that one's answer into a 500 of its own."""
 CLOCKS_APART = timedelta(seconds=5)
@@ -204,17 +204,10 @@ class RayCluster:
             raise self.http.failure(answer)
 
     def delete(self, ref: Ref) -> None:
-        """Remove the record; what lies in the workspace stays."""
-        record = self._known(ref)
-        name = str(record["submission_id"])
-        if record["status"] not in ray_logs.TERMINAL:
-            raise Refused(f"job {name} is {record['status']} for Ray; stop it and wait", retryable=True)
-        answer = self.http.send("DELETE", f"{JOBS}{name}")
-        if "non-terminal" in answer.text:
-            raise Refused(f"job {name} has not ended; stop it and wait", retryable=True)
-        if answer.status not in (200, 404):
-            raise self.http.failure(answer)
-        self._notes.drop(name)
+        """Remove the record, and what Ray leaves in its place; what lies in the workspace stays."""
+        record = self._known(ref, left_over=True)
+        ray_delete.remove(self.http, record, SystemClock().now())
+        self._notes.drop(str(record["submission_id"]))
 
     # --- before a job --------------------------------------------------------------------------------------
 
@@ -273,24 +266,29 @@ class RayCluster:
         return Unclear(f"{said}; the job may exist")
 
     def _records(self) -> Sequence[Record]:
-        """All jobs that were submitted (programs that connect by themselves are not jobs). Raises Unreachable."""
+        """All jobs that were submitted (programs that connect by themselves are not jobs, nor is what a deleted one
+        left over). Raises Unreachable."""
         found = self.http.get(JOBS).json()
         if not isinstance(found, list):
             raise Unclear("Ray's list of jobs cannot be read; check `address:`")
-        return [record for record in found if record.get("submission_id") and record.get("status")]
+        jobs = [record for record in found if record.get("submission_id") and record.get("status")]
+        return [record for record in jobs if not ray_delete.is_left_over(record)]
 
-    def _record(self, name: str) -> Record | None:
+    def _record(self, name: str, *, left_over: bool = False) -> Record | None:
         answer = self.http.get(f"{JOBS}{name}")
         record = answer.json() if answer.status == 200 else None
         if answer.status == 404 and "does not exist" not in answer.text:
             raise Unreachable(
                 f"what answers at {self.options.address} is not Ray's Jobs API; check `address:`"
             )
-        return record if record and record.get("submission_id") == name else None
+        if not record or record.get("submission_id") != name:
+            return None
+        return record if left_over or not ray_delete.is_left_over(record) else None
 
-    def _known(self, ref: Ref) -> Record:
+    def _known(self, ref: Ref, *, left_over: bool = False) -> Record:
         name = ref.cluster_job_id or ref.name
-        record = self._record(name) if ray_request.SAFE_NAME.fullmatch(name) else None
+        safe = ray_request.SAFE_NAME.fullmatch(name)
+        record = self._record(name, left_over=left_over) if safe else None
         if record is None:
             raise NotThere(f"no job {name} on {self.name}")
         return record
