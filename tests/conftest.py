@@ -69,6 +69,7 @@ def settle_in(patch: pytest.MonkeyPatch, folder: Path) -> None:
 # --- beside each other -------------------------------------------------------------------------------------
 
 
+@pytest.hookimpl(tryfirst=True)  # before the workers read the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With workers, a file stays together, and so does every file of one engine: it is started once."""
     for item in items:
