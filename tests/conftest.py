@@ -68,16 +68,37 @@ def settle_in(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 # --- beside each other -------------------------------------------------------------------------------------
 
+LONG = ("slurm", "ray", "kubernetes", "test_machine", "test_kills", "tests/cli/")
+"""What takes longest is begun first, so that no worker is left with it at the end."""
 
-@pytest.hookimpl(tryfirst=True)  # before the workers read the marks
+
+def unit_of(nodeid: str) -> str:
+    """What stays together in one worker: a file, or all files of one engine, which is started once."""
+    path = nodeid.partition("::")[0]
+    name = path.rpartition("/")[2]
+    return next((word for word in ("slurm", "ray", "kubernetes") if name.startswith(f"test_{word}")), path)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With workers, a file stays together, and so does every file of one engine: it is started once."""
-    for item in items:
-        name = Path(item.path).name
-        engine = next(
-            (word for word in ("slurm", "ray", "kubernetes") if name.startswith(f"test_{word}")), ""
-        )
-        item.add_marker(pytest.mark.xdist_group(engine or str(item.path)))
+    """The long ones first; the order is the same in every worker."""
+
+    def rank(item: pytest.Item) -> int:
+        unit = unit_of(item.nodeid)
+        return next((place for place, word in enumerate(LONG) if word in unit), len(LONG))
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Not by marks (`xdist_group`): with pytest 9.2 they are silently without effect."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByUnit(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return ByUnit(config, log)
 
 
 # --- waiting for what is real ------------------------------------------------------------------------------
