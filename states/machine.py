@@ -9,7 +9,7 @@ Never: keep state between steps; be asked for a job's truth (that is the snapsho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import wraps
 from typing import Any, NamedTuple, cast
@@ -102,18 +102,17 @@ def _acts(line: Row) -> Callable[[EventData], None]:
     return before
 
 
-def build(model: object | None = None, machine: type[Machine] = Machine, **options: Any) -> Machine:
-    """A machine of the table. The shared one has no model; a diagram brings its own model and class."""
-    built = machine(
-        model=model,
+def build(table: Sequence[Row] = TABLE) -> Machine:
+    """A machine of these rows, without a model: `step` brings a cursor each time."""
+    built = Machine(
+        model=None,
         states=[{"name": state, "final": state in TERMINAL} for state in State],
         initial=State.preflight,
         auto_transitions=False,
         send_event=True,
         queued=False,
-        **options,
     )
-    for line in TABLE:
+    for line in table:
         for kind in line.on:
             for source in line.source:
                 built.add_transition(
