@@ -94,6 +94,9 @@ def settings() -> str:
     )
 
 
+STATIC_TESTS = "tests/test_static_rules.py"
+
+
 def rules() -> str:
     """The rule book in the project's own words, each rule with its scenarios or test."""
     from agent.scenario import files_of
@@ -109,9 +112,8 @@ def rules() -> str:
         lines.append(f"\n## {section}. {what}\n")
         for number in (number for number in RULES if number[0] == section):
             proof = ", ".join(f"[{path.stem}](../{path.as_posix()})" for path in shown.get(number, ()))
-            static = (
-                "shown by a test of the code's shape" if number in STATIC else "not shown by a scenario yet"
-            )
+            test = f"[a test of the source](../{STATIC_TESTS})"
+            static = f"shown by {test}" if number in STATIC else "not shown by a scenario yet"
             lines.append(f"- **{number}** {RULES[number]} ({proof or static})")
     return "\n".join(lines) + "\n"
 
