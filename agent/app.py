@@ -27,7 +27,7 @@ from agent.paths import config_dir, private, state_dir
 from agent.redaction import RedactingFilter, Redactor
 from agent.resident import Bell, Resident, Watchers
 from agent.secrets import Secrets
-from agent.settings import Settings, load_settings
+from agent.settings import ModelSettings, Settings, load_settings
 from agent.yamlfile import UserFileError
 
 DRIVERS: Mapping[str, str] = {
@@ -98,6 +98,13 @@ class App:
         return Library(self.store)
 
     @cached_property
+    def orders(self) -> Any:
+        """The standing orders in force, with where each stands. Raises UserFileError."""
+        from agent.orders import load_orders
+
+        return load_orders(self.env)
+
+    @cached_property
     def signatures(self) -> Any:
         """The person's own log signatures with the built-in ones; None without files. Raises UserFileError."""
         if not self.settings.causes_files:
@@ -111,6 +118,14 @@ class App:
         except (SignatureError, OSError) as error:
             raise UserFileError(f"causes_files: {error}") from None
 
+    @property
+    def model_settings(self) -> ModelSettings:
+        """The model's settings with the budgets that standing orders set."""
+        standing = self.orders.standing
+        ordered = {"job_budget_usd": standing.model_usd(), "day_budget_usd": standing.model_usd_day()}
+        told = {name: usd for name, usd in ordered.items() if usd is not None}
+        return self.settings.model.model_copy(update=told)
+
     @cached_property
     def reader(self) -> Any:
         """The model that reads what the rules cannot settle; None without a key (I3)."""
@@ -122,14 +137,14 @@ class App:
 
         ledger = Readings(self.store, self.redactor.text)
         return model_reader(
-            self.settings.model, key, clock=self.clock, ledger=ledger, redact=self.redactor.text
+            self.model_settings, key, clock=self.clock, ledger=ledger, redact=self.redactor.text
         )
 
     @cached_property
     def ports(self) -> Any:
-        from agent.perform.checks import checks
-        from agent.perform.checks_lint import lint_check
+        from agent.checks import every_check
         from agent.ports import Ports
+        from agent.staging.sizes import size_of
 
         return Ports(
             store=self.store,
@@ -139,7 +154,7 @@ class App:
             reader=self.reader,
             signatures=self.signatures,
             library=self.library,
-            checks={**checks(self.secrets), "request": lint_check},
+            checks=every_check(self.secrets, measure=size_of),
             announce=lambda job_id: self.bell.ring(),
         )
 
@@ -158,7 +173,8 @@ class App:
             owner=owner(self.env),
             default_cluster=self.settings.cluster,
             policy_layers=[("config.yaml", self.settings.policy)],
-            language=self.settings.language,
+            language=self.orders.standing.language or self.settings.language,
+            orders=self.orders.standing,
         )
 
     def wakes(self, announce: Callable[[str], None] = lambda job_id: None) -> Any:
@@ -175,6 +191,8 @@ class App:
             own.setdefault("root", str(self.state_dir / name))
         if kind in ("brainpp", "ray"):
             own["secrets"] = self.secrets.get
+        if kind == "kubernetes":
+            own["redact"] = self.redactor.text
         made: Cluster = driver(kind)(name, own)
         return made
 

@@ -8,6 +8,7 @@ Never: run the file, write anything, or read a file that lies outside the folder
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,13 @@ def scene(
     return Scene(parse, gpu, replicas, tuple(workspace), image, cluster, tree, staging, env or {})
 
 
+def shell_text(command: tuple[str, ...]) -> str:
+    """The command as a shell text: the string of `bash -c`, else its words quoted."""
+    if len(command) == 3 and command[0].rsplit("/", 1)[-1] in ("bash", "sh") and command[1] == "-c":
+        return command[2]
+    return shlex.join(command)
+
+
 def lint_file(path: Path, about: Scene, folder: Path | None) -> Report:
     """The findings of one file. folder: where the job's files are, None if they cannot be seen. OSError if the
     file itself cannot be read."""
@@ -65,6 +73,15 @@ def lint_text(source: Source, about: Scene, folder: Path | None) -> Report:
     if folder is None:
         report = lint(source, about)
         return report._replace(unread=(*report.unread, *_blind(about)))
+    return _settled(source, about, folder)[0]
+
+
+def tree_of(source: Source, about: Scene, folder: Path) -> Tree:
+    """What the text starts and asks for below the folder, looked up: the tree for another judgement of it."""
+    return _settled(source, about, folder)[1]
+
+
+def _settled(source: Source, about: Scene, folder: Path) -> tuple[Report, Tree]:
     tree = Tree({}, complete=False, root=str(folder.resolve()))
     report = lint(source, about._replace(tree=tree))
     for _ in range(ROUNDS_MAX):
@@ -72,9 +89,9 @@ def lint_text(source: Source, about: Scene, folder: Path | None) -> Report:
         new = [key for key in wanted if tree.seen(key) == "unknown"]
         if not new:
             break
-        tree = _looked_up(folder, tree, new)
+        tree = looked_up(folder, tree, new)
         report = lint(source, about._replace(tree=tree))
-    return report
+    return report, tree
 
 
 def _blind(about: Scene) -> list[str]:
@@ -85,7 +102,7 @@ def _blind(about: Scene) -> list[str]:
     ]
 
 
-def _looked_up(folder: Path, tree: Tree, keys: Iterable[str]) -> Tree:
+def looked_up(folder: Path, tree: Tree, keys: Iterable[str]) -> Tree:
     """The tree with these paths settled: text, there, or absent."""
     files, absent = dict(tree.files), set(tree.absent)
     for key in keys:

@@ -8,7 +8,6 @@ Never: a way round the machine: whatever changes a run is an event of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,21 +17,24 @@ from agent.clock import serial
 from agent.clusters.base import Cluster, NotThere, Ref, Submission
 from agent.library import Library
 from agent.ports import Ports
+from agent.run_names import name_of, safe_name
 from agent.store import Applied, Unknown
+from states.acceptable import credentials_in, filled_in, out_of_reach
 from states.actions.asking import closed_words
-from states.credentials import find_credentials, is_secret
+from states.credentials import find_credentials
 from states.events import Answered, AnyEvent, Delegated, DeleteRequested, StopRequested
 from states.job import Job, State
 from states.naming import attempt_name, fingerprint, job_id
-from states.observation import Observation, Phase
+from states.observation import ENDED, Observation, Phase
+from states.orders import NO_ORDERS, Standing
 from states.policy import Policy, layered
 from states.preflight import CHECKS, settled_spec
 from states.spec import Existing, Request, draft
 
-NOT_RUN_YET = frozenset({"assets"})
-"""Checks that exist by name and are carried out by no function here."""
+IDS_MAX = 10
+"""Ids that are told of jobs of one name, the newest."""
 
-ONE_STEP_CHECKS = ("credentials", "group", "image", "workspace")
+ONE_STEP_CHECKS = ("size", "credentials", "group", "image", "workspace")
 """What a single submit looks at: nothing that costs a call to the cluster (A1)."""
 
 
@@ -83,6 +85,7 @@ class Service:
         default_cluster: str,
         policy_layers: Sequence[tuple[str, Mapping[str, object]]] = (),
         language: Literal["en", "zh"] = "en",
+        orders: Standing = NO_ORDERS,
     ) -> None:
         self.ports = ports
         self.library = library
@@ -90,17 +93,19 @@ class Service:
         self.default_cluster = default_cluster
         self.policy_layers = policy_layers
         self.language = language
+        self.orders = orders
 
     # --- delegating ------------------------------------------------------------------------------------------
 
     def delegate(self, request: Request, *, workspace: str, request_id: str = "", by: str = "") -> Delegation:
         """Take a run over. The same request id gives the same run and changes nothing (I1).
 
-        Raises Refusal for a credential in the request (B4), an unknown cluster, or a bad policy number.
+        Raises Refusal for a credential in the request (B4), an unknown cluster, a bad policy number, or a goal that
+        could never be met where it is looked for (E8).
         """
         refuse_credentials(request)
         cluster = self.cluster(request.cluster or self.default_cluster)
-        name = request.name or _name_of(request)
+        name = request.name or name_of(request)
         job = self._job(request, cluster, job_id(name, serial()), workspace, request_id)
         event = Delegated(at=job.created_at, by=by or self.owner, checks=checks_for(request))
         applied = self.ports.store.create(job, event)
@@ -110,9 +115,13 @@ class Service:
     def delegate_child(self, parent: Job, child_id: str, request: Request) -> None:
         """A smoke or preparation run: a job like any other, with an id that was decided in `states/`."""
         cluster = self.cluster(parent.cluster)
-        job = self._job(request, cluster, child_id, parent.spec.workspace, f"child:{child_id}")
+        job = self._job(request, cluster, child_id, parent.spec.workspace, f"child:{child_id}", NO_ORDERS)
         job = job.but(
-            parent=parent.id, owner=parent.owner, policy_set=parent.policy_set, language=parent.language
+            parent=parent.id,
+            owner=parent.owner,
+            policy_set=parent.policy_set,
+            language=parent.language,
+            orders=parent.orders.for_a_child(),
         )
         self.ports.store.create(job, Delegated(at=job.created_at, by=parent.id, checks=()))
         self.ports.announce(child_id)
@@ -131,8 +140,10 @@ class Service:
             raise Refusal(
                 f"there is no job named {existing.name!r} on {cluster.name}; `wk list` shows what is there"
             )
+        # Of the same name, those that live are meant: the others ran before.
+        matches = [match for match in matches if match.phase not in ENDED] or matches
         if len(matches) > 1 and not existing.cluster_job_id:
-            ids = ", ".join(match.cluster_job_id for match in matches)
+            ids = ", ".join(match.cluster_job_id for match in matches[-IDS_MAX:])
             raise Refusal(f"{len(matches)} jobs are named {existing.name!r}: give one of the ids {ids}")
         if matches:
             ref = Ref(existing.name, existing.cluster_job_id or matches[0].cluster_job_id)
@@ -158,7 +169,7 @@ class Service:
         else:
             self._is_no_run_of_ours(text)
             existing = Existing(cluster_job_id=text, may_stop=may_stop)
-        request = Request(existing=existing, cluster=where.name, name=_safe_name(text))
+        request = Request(existing=existing, cluster=where.name, name=safe_name(text))
         return self.watch(existing, request, workspace=workspace, by=by)
 
     def _is_no_run_of_ours(self, text: str) -> None:
@@ -173,9 +184,20 @@ class Service:
 
         Raises Refusal with everything that is missing at once (A8, B1, C5), and what the cluster raises.
         """
+        cluster, submission = self._one_step(request, workspace)
+        sent = cluster.submit(submission)
+        return Sent(cluster.name, submission.name, sent.cluster_job_id, self.ports.redact(sent.note))
+
+    def preview_once(self, request: Request, *, workspace: str, how: Literal["predict", "render"]) -> Sent:
+        """The same, but for the submit: its feasibility or its native form, in the cluster's words (C13)."""
+        cluster, submission = self._one_step(request, workspace)
+        words = cluster.predict(submission) if how == "predict" else cluster.render(submission)
+        return Sent(cluster.name, submission.name, "", self.ports.redact(words))
+
+    def _one_step(self, request: Request, workspace: str) -> tuple[Cluster, Submission]:
         refuse_credentials(request)
         cluster = self.cluster(request.cluster or self.default_cluster)
-        job = self._job(request, cluster, job_id(request.name or _name_of(request), serial()), workspace, "")
+        job = self._job(request, cluster, job_id(request.name or name_of(request), serial()), workspace, "")
         spec, lacking = job.spec, []
         for name in ONE_STEP_CHECKS:
             found = self.ports.checks[name](job, self.ports)
@@ -185,12 +207,27 @@ class Service:
         if lacking:
             raise Refusal("nothing was submitted.\n" + "\n".join(lacking))
         name = attempt_name(job.id, 1, spec)
-        sent = cluster.submit(
-            Submission(name=name, fingerprint=fingerprint(spec), owner=self.owner, spec=spec)
-        )
-        return Sent(cluster.name, name, sent.cluster_job_id, self.ports.redact(sent.note))
+        return cluster, Submission(name=name, fingerprint=fingerprint(spec), owner=self.owner, spec=spec)
 
-    def _job(self, request: Request, cluster: Cluster, new_id: str, workspace: str, request_id: str) -> Job:
+    def _job(
+        self,
+        request: Request,
+        cluster: Cluster,
+        new_id: str,
+        workspace: str,
+        request_id: str,
+        orders: Standing | None = None,
+    ) -> Job:
+        standing = self.orders if orders is None else orders
+        request, by_order = filled_in(request, standing)
+        spec = draft(request, workspace=workspace)
+        if faults := out_of_reach(request, spec):
+            raise Refusal("\n".join(faults))
+        if 0 in (spec.cpu, spec.memory_mib) and not cluster.capabilities.own_defaults:
+            raise Refusal(
+                f"0 leaves the cores or the memory to the cluster's own default, and {cluster.name} has none: give a"
+                " figure, or leave it out"
+            )
         hint = {"poll_s": cluster.capabilities.poll_s} if cluster.capabilities.poll_s else {}
         layers = [("the cluster's hint", hint), *self.policy_layers, ("the request", request.policy)]
         try:
@@ -200,7 +237,7 @@ class Service:
         return Job(
             id=new_id,
             request=request,
-            spec=draft(request, workspace=workspace),
+            spec=spec,
             created_at=self.ports.clock.now(),
             request_id=request_id,
             owner=self.owner,
@@ -208,6 +245,8 @@ class Service:
             language=self.language,
             capabilities=cluster.capabilities,
             policy_set=policy.model_dump(exclude_defaults=True),
+            orders=standing.for_a_run(),
+            by_order=by_order,
         )
 
     # --- a run -----------------------------------------------------------------------------------------------
@@ -314,26 +353,14 @@ def _look_at(cluster: Cluster, text: str, ref: Ref | None = None) -> Observation
     ref = ref or Ref(text, text)
     seen = cluster.observe([ref]).get(ref.name)
     if seen is None or seen.phase is Phase.gone:
-        raise NotThere(f"{cluster.name} has no job {text!r}; `wk list` shows what is there")
+        why = f" ({seen.reason})" if seen is not None and seen.reason else ""
+        raise NotThere(f"{cluster.name} has no job {text!r}{why}; `wk list` shows what is there")
     return seen
 
 
 def refuse_credentials(request: Request) -> None:
     """B4: a request that carries a credential is refused; the value is neither stored nor repeated."""
-    places = {
-        "command": "\n".join(request.command),
-        "smoke": "\n".join(request.smoke),
-        "extra_args": "\n".join(request.extra_args),
-        "mounts": "\n".join(request.mounts),
-        "proxy": request.proxy or "",
-        "image": request.image or "",
-    }
-    carrying = [place for place, text in places.items() if find_credentials(text)]
-    carrying += [
-        f"env {name}"
-        for name, value in request.env.items()
-        if is_secret(name, value) or find_credentials(value)
-    ]
+    carrying = credentials_in(request)
     if carrying:
         raise Refusal(
             f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or "
@@ -344,7 +371,7 @@ def refuse_credentials(request: Request) -> None:
 
 def checks_for(request: Request) -> tuple[str, ...]:
     """The preflight checks of a request; none for a job that was submitted by somebody else."""
-    return () if request.existing is not None else tuple(name for name in CHECKS if name not in NOT_RUN_YET)
+    return () if request.existing is not None else tuple(CHECKS)
 
 
 def workspace_of(request: Request, *, beside: Path | None, default: Path | None, cwd: Path) -> str:
@@ -354,34 +381,9 @@ def workspace_of(request: Request, *, beside: Path | None, default: Path | None,
     return str((default or cwd).resolve())
 
 
-def _name_of(request: Request) -> str:
-    if request.existing is not None:
-        return request.existing.name or request.existing.cluster_job_id
-    words = [
-        word for word in " ".join(request.command).replace("/", " ").split() if word.endswith((".py", ".sh"))
-    ]
-    return Path(words[0]).stem if words else Path(request.command[0]).stem
-
-
-def _safe_name(text: str) -> str:
-    """A name that a run may have, made of any job's."""
-    safe = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:24].rstrip("-")
-    return safe if safe[:1].isalpha() else f"job-{safe}".rstrip("-")
-
-
 def _decision(row: Mapping[str, Any], asked: Sequence[str]) -> Decision:
-    return Decision(
-        row["seq"],
-        row["at"],
-        row["kind"],
-        row["outcome"],
-        row["source"],
-        row["to"],
-        row["rule"],
-        row["action"],
-        row["said"],
-        tuple(asked),
-    )
+    same = {name: row[name] for name in Decision._fields if name not in ("event", "asked")}
+    return Decision(event=row["kind"], asked=tuple(asked), **same)
 
 
 __all__ = [

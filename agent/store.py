@@ -16,6 +16,7 @@ from sqlalchemy import (
     Connection,
     CursorResult,
     bindparam,
+    func,
     insert,
     select,
     update,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 
 from agent import crash
 from agent.asked import AskedEffects, effect_row
-from agent.database import EFFECTS, EVENTS, JOBS, Database, Record, records
+from agent.database import EFFECTS, EVENTS, JOBS, MESSAGES, Database, Record, records
 from agent.due import DueJobs
 from states.board import board
 from states.events import AnyEvent, Observed, parse_event
@@ -54,6 +55,9 @@ _SET_WAKE = update(JOBS).where(JOBS.c.id == bindparam("job")).values(wake_at=bin
 _EVENT_OF_KEY = select(EVENTS.c.id).where(
     EVENTS.c.job_id == bindparam("job"), EVENTS.c.key == bindparam("event_key")
 )
+_NEWEST_EVENT = select(func.max(EVENTS.c.id))
+_NEWEST_OF_JOB = select(func.max(EVENTS.c.seq)).where(EVENTS.c.job_id == bindparam("job"))
+_TOLD_OF_JOB = select(func.count()).where(MESSAGES.c.job_id == bindparam("job"))
 _EVENTS_OF_JOB = (
     select(EVENTS)
     .where(EVENTS.c.job_id == bindparam("job"), EVENTS.c.seq > bindparam("after"))
@@ -167,6 +171,14 @@ class Store(AskedEffects, DueJobs):
         """The events of a run, oldest first."""
         with self._read() as connection:
             return records(connection, _EVENTS_OF_JOB, job=job_id, after=after_seq)
+
+    def mark(self, job_id: str = "") -> str:
+        """A mark that is another one as soon as anything was recorded of the run (or of any run) or told of it."""
+        with self._read() as connection:
+            if not job_id:
+                return str(connection.execute(_NEWEST_EVENT).scalar() or 0)
+            queries = (_NEWEST_OF_JOB, _TOLD_OF_JOB)
+            return ".".join(str(connection.execute(each, {"job": job_id}).scalar() or 0) for each in queries)
 
     def history(self, job_id: str) -> list[AnyEvent]:
         """The events themselves, for replay."""

@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from states.events import LogsRead
-from states.goals import Best, StopCondition, seen_from_here
+from states.goals import StopCondition, seen_from_here
 from states.job import Attempt, Job
-from states.reading import Point, Track
+from states.reading import Best, Point, Track
 
 
 class Goal(NamedTuple):
@@ -67,7 +67,7 @@ def texts_to_look_for(job: Job) -> tuple[str, ...]:
 
 def files_to_look_for(job: Job) -> dict[str, str]:
     """{the file as the goal names it: the path to look at}, for a look to check."""
-    found = {}
+    found: dict[str, str] = {}
     for goal in goals_of(job):
         file = goal.condition.file
         if file is not None:
@@ -89,24 +89,32 @@ def plateaus(job: Job, track: Track, event: LogsRead) -> dict[str, Best]:
         condition = goal.condition
         if condition.metric is None or condition.plateau_steps is None or track.main is None:
             continue
-        best = bests.get(condition.key)
-        for point in _points(condition.metric, event):
-            best = _after(best, point, condition)
+        best = _folded(bests.get(condition.key), _points(condition.metric, event), condition)
         if best is not None:
             bests[condition.key] = best
     return bests
 
 
-def _after(best: Best | None, point: Point, condition: StopCondition) -> Best | None:
-    """The memory after one more value. A counter that fell back (a restart) begins the count anew, not the best."""
-    if not math.isfinite(point.value):
-        return best
+def _folded(best: Best | None, points: Sequence[Point], condition: StopCondition) -> Best | None:
+    """The memory after a look. Looks overlap, so only what lies behind the last step known is new; a counter that
+    fell back (a restart) begins the count anew, and the best value stays."""
+    fresh = [point for point in _since_the_last_fall(points) if math.isfinite(point.value)]
+    if best is not None and fresh and fresh[-1].step < best.at_step:
+        best = best.model_copy(update={"step": fresh[0].step, "at_step": fresh[0].step})
+    for point in fresh:
+        if best is None or point.step > best.at_step:
+            best = _after(best, point, condition)
+    return best
+
+
+def _since_the_last_fall(points: Sequence[Point]) -> Sequence[Point]:
+    falls = [place for place in range(1, len(points)) if points[place].step < points[place - 1].step]
+    return points[falls[-1] :] if falls else points
+
+
+def _after(best: Best | None, point: Point, condition: StopCondition) -> Best:
     if best is None:
         return Best(value=point.value, step=point.step, at_step=point.step)
-    if point.step < best.at_step:
-        if point.step >= best.step:
-            return best  # two looks overlap: this point is known
-        best = best.model_copy(update={"step": point.step, "at_step": point.step})
     gained = best.value - point.value if condition.gain == "lower" else point.value - best.value
     if gained > condition.min_delta:
         return Best(value=point.value, step=point.step, at_step=point.step)
@@ -162,10 +170,16 @@ def ran_before_s(job: Job) -> float:
     return sum(map(_ran_s, job.attempts[:-1])) + (job.attempts[-1].ran_before_s if job.attempts else 0.0)
 
 
-def _ran_s(attempt: Attempt) -> float:
-    if attempt.started_at is None or attempt.ended_at is None:
+def ran_so_far_s(job: Job, at: datetime) -> float:
+    """Seconds that the present attempt has been running up to `at`, requeues included."""
+    return _ran_s(job.attempt, at)
+
+
+def _ran_s(attempt: Attempt, at: datetime | None = None) -> float:
+    end = at or attempt.ended_at
+    if attempt.started_at is None or end is None:
         return attempt.ran_before_s
-    return attempt.ran_before_s + max((attempt.ended_at - attempt.started_at).total_seconds(), 0.0)
+    return attempt.ran_before_s + max((end - attempt.started_at).total_seconds(), 0.0)
 
 
 def _ends_at(job: Job, condition: StopCondition) -> datetime | None:

@@ -82,7 +82,10 @@ class FindByName(Effect):
 
 
 class ReadLogs(Effect):
-    """Read at most `lines` of the log and digest them: LogsRead."""
+    """Read at most `lines` of the log and digest them: LogsRead.
+
+    look_for, files ({as named: where to look}), metrics: what the run's goals need to know (E8).
+    """
 
     redo = Redo.free
     tries_max = 3
@@ -91,6 +94,8 @@ class ReadLogs(Effect):
     lines: int
     final: bool = False
     look_for: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    metrics: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     exit_code: int | None = None
     signal: int | None = None
@@ -205,6 +210,7 @@ class TellParent(Effect):
     ok: bool
     cause: str = ""
     summary: str = ""
+    found: dict[str, str] = {}
 
 
 class StopChild(Effect):

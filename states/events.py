@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter
 
 from states.job import Check, Collected, Job
 from states.observation import Match, Observation
-from states.reading import Digest, Frozen, Quote
+from states.reading import Digest, Frozen, Point, Quote
 
 
 class Event(Frozen):
@@ -54,6 +54,8 @@ class ChildFinished(Event):
     cause: str = ""
     evidence: tuple[Quote, ...] = ()
     summary: str = ""
+    found: dict[str, str] = {}
+    """What an answer given to the child settles for this job (a copy to use, a download to go on without)."""
 
 
 class Submitted(Event):
@@ -118,6 +120,10 @@ class LogsRead(Event):
     final: bool = False
     readable: bool = True
     reason: str = ""
+    there: tuple[str, ...] = ()
+    """Files of the run's goals that were written since it was delegated, as the goals name them."""
+    series: dict[str, tuple[Point, ...]] = {}
+    """The values of the goals' metrics in this piece, by name."""
 
 
 class Interpreted(Event):

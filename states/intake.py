@@ -7,12 +7,15 @@ Never: change the state, ask for an effect.
 
 from __future__ import annotations
 
+from states.conditions import plateaus
 from states.events import AnyEvent, CheckFinished, ChildFinished, Interpreted, LogsRead, OutputsCollected
 from states.job import Check, Job
 from states.observation import Observation, Phase
-from states.preflight import environment_folder, with_values
+from states.policy import Policy
+from states.preflight import built_environment, with_values
 from states.progress import advance
 from states.reading import Diagnosis, Digest, Scene
+from states.staging import with_child_row
 from states.verdict import judge
 
 
@@ -48,19 +51,12 @@ def take_in_child(job: Job, event: ChildFinished) -> Job:
     children = {**job.children, event.child: f"{event.purpose}:{'passed' if event.ok else 'failed'}"}
     noted = job.but(children=children)
     if event.purpose == "build" and event.ok:
-        return noted.but(spec=with_values(job.spec, {"environment": environment_folder(job)}))
-    row = Check(
-        name=event.purpose,
-        level="fine" if event.ok else "ask",
-        evidence=event.summary,
-        rule="D4",
-        question="smoke-failed" if event.purpose == "smoke" else "environment",
-    )
-    return noted.but(checks={**job.checks, event.purpose: row})
+        return noted.but(spec=with_values(job.spec, {"environment": built_environment(job)}))
+    return with_child_row(noted, event)
 
 
 def _take_in_log(job: Job, event: LogsRead) -> Job:
-    digest = event.digest
+    digest = with_expected_total(event.digest, job.request.steps_total)
     track = advance(
         job.track,
         digest.progress,
@@ -71,8 +67,30 @@ def _take_in_log(job: Job, event: LogsRead) -> Job:
     )
     seen = job.end if event.final and job.end else job.attempt.seen
     silence_s = (event.at - track.output_at).total_seconds() if track.output_at else None
-    verdict = judge(track, digest, scene(seen, silence_s), job.policy)
+    track = track.model_copy(update={"bests": plateaus(job, track, event)})
+    verdict = judge(track, digest, scene(seen, silence_s), expecting(job))
     return job.but(track=track, verdict=verdict, diagnosis=best_diagnosis(job, digest, final=event.final))
+
+
+def with_expected_total(digest: Digest, steps_total: float | None) -> Digest:
+    """The look with the total that the request states, where the log counts steps and tells none (E12)."""
+    main = digest.progress.main
+    if steps_total is None or main is None or main.total is not None or main.unit not in ("step", ""):
+        return digest
+    if main.value > steps_total:
+        return digest
+    counted = main.model_copy(update={"total": steps_total})
+    return digest.model_copy(update={"progress": digest.progress.model_copy(update={"main": counted})})
+
+
+def expecting(job: Job) -> Policy:
+    """The numbers, with the cadence that the person expects: who says that milestones come every two hours must
+    not be told of a silence after one (E6). It makes the watch more patient, never less."""
+    cadence_s, policy = job.request.cadence_s, job.policy
+    if cadence_s is None or policy.stuck_cadences * cadence_s <= policy.hung_s:
+        return policy
+    patient_s = policy.stuck_cadences * cadence_s
+    return policy.model_copy(update={"hung_s": patient_s, "stuck_s_min": max(patient_s, policy.stuck_s_min)})
 
 
 def best_diagnosis(job: Job, digest: Digest, *, final: bool) -> Diagnosis:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 from states.observation import Artifact, Capabilities, Observation
+from states.orders import Standing
 from states.policy import Policy
 from states.questions import Question
 from states.reading import Diagnosis, Frozen, Track, Verdict
@@ -97,6 +98,8 @@ class Attempt(Frozen):
     restarts_seen: int = 0
     programs_without_milestone: int = 0
     node: str = ""
+    ran_before_s: float = 0.0
+    """Seconds of running before the cluster requeued it; budgets count them (E8)."""
 
 
 class StopOrder(Frozen):
@@ -122,10 +125,16 @@ class Collected(Frozen):
 
 
 class Failure(Frozen):
-    """A failure signature: the same one twice without a milestone between means no further try."""
+    """A failure signature: the same one twice without progress between means no further try (WALKS 5).
+
+    milestone_at: the newest milestone when it failed. counter, reached: the main counter and the furthest it had come
+    (None: none was seen), since an attempt that begins again passes the old milestones once more.
+    """
 
     fingerprint: str
     milestone_at: datetime | None = None
+    counter: str = ""
+    reached: float | None = None
 
 
 class Moment(Frozen):
@@ -163,12 +172,18 @@ class Job(Frozen):
 
     checks: dict[str, Check] = {}
     checks_open: tuple[str, ...] = ()
+    checks_later: tuple[str, ...] = ()
+    """Checks that look at the settled spec, so they come when all others have answered (C13)."""
     checks_at: datetime | None = None
     overridden: tuple[str, ...] = ()
     """Checks whose finding the person (or a default) chose to go on with."""
     attempts: tuple[Attempt, ...] = ()
     questions: tuple[Question, ...] = ()
     asked_topics: tuple[str, ...] = ()
+    orders: Standing = Standing()
+    """The standing orders that were in force when it was delegated."""
+    by_order: tuple[str, ...] = ()
+    """What they filled in of the request, in words."""
 
     track: Track = Track()
     verdict: Verdict | None = None

@@ -139,6 +139,10 @@ class Capabilities(Frozen):
     needs_image: bool = False
     needs_credentials: tuple[str, ...] = ()
     needs_group: bool = False
+    own_defaults: bool = False
+    """A figure of 0 (cpu, memory_mib) is left to the cluster's own default."""
+    idle_preempted_every_s: float | None = None
+    """How often a job in the idle lane is preempted on the average, where the cluster tells."""
     poll_s: float | None = None
     """A better interval for the status call than the policy's own (a local process is cheap to look at)."""
 

@@ -83,15 +83,47 @@ def failure_cause(job: Job) -> str:
 
 
 def worth_another_try(job: Job, cause: str, at: datetime) -> bool:
-    """Infrastructure's fault, within its own budget, and a milestone since the same failure (WALKS 5)."""
+    """Infrastructure's fault, within its own budget, and progress since the same failure (WALKS 5)."""
     if job.is_takeover or job.stop is not None or job.parent:
         return False
+    return is_infra(job, cause) and not why_no_further_try(job, cause)
+
+
+def is_infra(job: Job, cause: str) -> bool:
+    """The fault is not the run's own, and a repetition elsewhere plausibly succeeds."""
+    read = job.diagnosis
+    return cause in INFRA_CAUSES or (cause == read.cause and read.owner == "infra" and read.retryable)
+
+
+def why_no_further_try(job: Job, cause: str) -> str:
+    """What speaks against another try after a fault of the infrastructure, in words; "" if nothing does."""
+    if came_again_without_progress(job, cause):
+        return f"the same failure ({cause}) came again without progress, so it is not tried another time"
     if job.resubmissions >= job.policy.infra_resubmits_max:
-        return False
-    infra = cause in INFRA_CAUSES or (
-        cause == job.diagnosis.cause and job.diagnosis.owner == "infra" and job.diagnosis.retryable
-    )
-    return infra and Failure(fingerprint=cause, milestone_at=job.track.milestone_at) not in job.failures
+        return f"its {job.policy.infra_resubmits_max} resubmissions after faults of the cluster are spent"
+    return ""
+
+
+def failure_now(job: Job, cause: str) -> Failure:
+    """The signature of a failure that has just happened."""
+    track, main = job.track, job.track.main
+    if main is None:
+        return Failure(fingerprint=cause, milestone_at=track.milestone_at)
+    furthest = max(main.value, track.highest.get(main.name, main.value))
+    return Failure(fingerprint=cause, milestone_at=track.milestone_at, counter=main.name, reached=furthest)
+
+
+def came_again_without_progress(job: Job, cause: str) -> bool:
+    """It failed this way before, and has not come further since: by its main counter where both attempts show the
+    same one (a new attempt passes the old steps again), else by whether any milestone came."""
+    now = failure_now(job, cause)
+    return any(_is_no_further(before, now) for before in job.failures if before.fingerprint == cause)
+
+
+def _is_no_further(before: Failure, now: Failure) -> bool:
+    if before.reached is not None and now.reached is not None and before.counter == now.counter:
+        return now.reached <= before.reached
+    return now.milestone_at == before.milestone_at
 
 
 def _exit_code(job: Job) -> int | None:

@@ -95,6 +95,11 @@ class Policy(Frozen):
     """Model readings per run (PAID)."""
     expensive_gpu_hours: float = Field(default=8.0, gt=0)
     """A spec above this (or of unknown length with GPUs) is previewed and smoke-tested first (C13, D4)."""
+    smoke_runs_max: int = Field(default=20, gt=0)
+    prepare_runs_max: int = Field(default=3, gt=0)
+    """Failed smoke runs, and failed runs of one kind that prepare something; then nothing is submitted (D4)."""
+    light_s: float = Field(default=60.0, gt=0)
+    """Without a GPU and said to run no longer than this: a light, quick step (C1)."""
     idle_restart_s_max: float = Field(default=1800.0, gt=0)
     """Idle lane only when a restart costs no more than this (C8: minutes, not hours)."""
 

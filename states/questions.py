@@ -9,7 +9,6 @@ Never: ask for a credential (B6); offer an option that no act stands behind.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -88,6 +87,12 @@ class Question(Frozen):
     chosen: str = ""
     value: str = ""
     by: str = ""
+    preset: str = ""
+    """The option that is carried out without an answer, where it is not the template's: key, value, and why."""
+    preset_value: str = ""
+    preset_by: str = ""
+    deadline_by: str = ""
+    """Whose order set the deadline; "" for the policy."""
     closed_at: datetime | None = None
     closed_why: str = ""
 
@@ -101,7 +106,8 @@ class Question(Frozen):
 
     @property
     def default(self) -> Option:
-        return self.option(self.template.default)
+        """What is carried out without an answer."""
+        return self.option(self.preset or self.template.default)
 
     def option(self, key: str) -> Option:
         """The option with this key. KeyError when it has none."""
@@ -224,8 +230,8 @@ QUESTIONS: Mapping[str, Template] = {
         "{name} looks like a light, quick step: {why} Run it on the cluster all the same?",
         "{name} 看起来很轻: {why} 仍然放到集群上跑?",
         (Option("as-is", Act.go_on, "run it on the cluster", "放到集群上跑"), _GIVE_UP),
-        "as-is",
-        "answer_s",
+        "dont-submit",
+        "answer_s_no_submit",
     ),
     "smoke-failed": Template(
         "D4",
@@ -321,71 +327,6 @@ def worded(question: Question, language: Language = "en") -> str:
 
 def option_text(option: Option, language: Language = "en") -> str:
     return option.zh if language == "zh" else option.en
-
-
-class Choice(NamedTuple):
-    """An answer that was understood: the option, and the value it carries ("" if none)."""
-
-    option: Option
-    value: str
-
-
-class NotAnAnswer(NamedTuple):
-    """Why a reply does not answer the question, and what would."""
-
-    reason: str
-
-
-def understand(question: Question, reply: str) -> Choice | NotAnAnswer:
-    """A reply by option key, by its number (1-based), or in free text where exactly one option takes a value (G1).
-
-    `key value`, `key=value` and `key: value` give an option its value.
-    """
-    text = reply.strip()
-    options = question.template.options
-    for number, option in enumerate(options, start=1):
-        rest = _after(text, option.key, str(number))
-        if rest is None:
-            continue
-        if option.value and not rest:
-            return NotAnAnswer(f"option {option.key!r} needs a value: {option.key} <{option.value}>")
-        if not option.value and rest:
-            continue
-        return _checked(option, rest)
-    free = [option for option in options if option.value]
-    if len(free) == 1 and text and _looks_like_value(free[0], text):
-        return _checked(free[0], text)
-    keys = ", ".join(f"{number} {option.key}" for number, option in enumerate(options, start=1))
-    return NotAnAnswer(f"{text!r} is not one of the options: {keys}")
-
-
-def _after(text: str, key: str, number: str) -> str | None:
-    """What follows the option's key or number in the reply; None when it does not start with either."""
-    for head in (key, number):
-        found = re.fullmatch(
-            rf"{re.escape(head)}(?:\s*[=:]\s*|\s+|$)(.*)", text, re.IGNORECASE | re.DOTALL | re.ASCII
-        )
-        if found:
-            return found[1]
-    return None
-
-
-def _looks_like_value(option: Option, text: str) -> bool:
-    """Free text is taken for a value only when it has the value's shape; words of a sentence have not."""
-    if option.value == "gpu":
-        return _is_count(text)
-    return " " not in text and any(sign in text for sign in "/:.")
-
-
-def _checked(option: Option, value: str) -> Choice | NotAnAnswer:
-    if option.value == "gpu" and not _is_count(value):
-        return NotAnAnswer(f"option {option.key!r} needs a whole number of GPUs, not {value!r}")
-    return Choice(option, value)
-
-
-def _is_count(text: str) -> bool:
-    """ASCII digits alone: other scripts' digits are digits to Python and no number to `int`."""
-    return text.isascii() and text.isdigit()
 
 
 class _Facts(dict[str, str]):

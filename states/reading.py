@@ -172,6 +172,14 @@ class Digest(Frozen):
     """When the log was last written, where the cluster can tell; else None and `fresh` decides."""
 
 
+class Best(Frozen):
+    """What a plateau goal remembers: the best value, the step that it was reached at, and the last step seen."""
+
+    value: float
+    step: float
+    at_step: float
+
+
 class Track(Frozen):
     """What all looks at one attempt's log have taught so far. Kept in the job's snapshot, so it stays small.
 
@@ -208,6 +216,8 @@ class Track(Frozen):
     log_eta_s: float | None = None
     cadences: dict[str, float] = {}
     rate_spread: float | None = None
+    bests: dict[str, Best] = {}
+    """What the plateau goals of the request remember (`conditions.plateaus`)."""
 
 
 class Scene(Frozen):

@@ -58,6 +58,8 @@ def origin(job: Job) -> Job:
         created_at=job.created_at,
         request_id=job.request_id,
         owner=job.owner,
+        orders=job.orders,
+        by_order=job.by_order,
         cluster=job.cluster,
         language=job.language,
         capabilities=job.capabilities,

@@ -16,13 +16,14 @@ from datetime import datetime
 from states.job import Job, State
 from states.observation import Waiting
 from states.questions import Question
+from states.words.artifacts import artifact_rows
 from states.words.closing import OWN, has_cause, standing_checks
 from states.words.closing import next_action as next_action
 from states.words.closing import outcome_line as outcome_line
+from states.words.goals import goal_rows
 from states.words.rows import (
     FINE,
     WORST_FIRST,
-    artifact_rows,
     asks,
     attempt_name,
     cause_rows,
@@ -38,6 +39,7 @@ from states.words.rows import (
     loss_curve,
     note_rows,
     open_rows,
+    ordered,
     progress_rows,
     question_rows,
     row,
@@ -80,6 +82,7 @@ def submitted(job: Job, at: datetime) -> str:
         tell(job, "submitted"),
         *spec_rows(job),
         *settled_rows(job),
+        *goal_rows(job),
         *note_rows(job),
         # The report is made in the step that queues it, before the row of the table sets the state.
         look_row(job.but(state=State.queued), at),
@@ -273,8 +276,9 @@ def answered(job: Job, question: Question) -> str:
 def defaulted(job: Job, question: Question) -> str:
     """Nobody answered by the deadline, so the default was carried out; said as such (G2)."""
     deadline = when(question.answer_by)
+    answer = chosen_words(job, question) + ordered(job, question.preset_by)
     return text(
-        tell(job, "defaulted", id=question.id, when=deadline, answer=chosen_words(job, question)),
+        tell(job, "defaulted", id=question.id, when=deadline, answer=answer),
         row(job, "question", asks(job, question)),
     )
 
@@ -307,6 +311,12 @@ def wrap_up(job: Job, at: datetime) -> str:
     )
 
 
+def not_kept(job: Job, reason: str) -> str:
+    """Its reports cannot be written under the workspace; said once, and no failure of the run."""
+    workspace = plain(job.spec.workspace)
+    return text(tell(job, "not_kept", workspace=workspace, reason=plain(reason)), tell(job, "not_kept_how"))
+
+
 # --- one look ----------------------------------------------------------------------------------------------
 
 
@@ -325,9 +335,11 @@ def status(job: Job, at: datetime) -> str:
     return text(
         standing(job, at),
         row(job, "job", f"{attempt_name(job)}, {plain(job.cluster)}, {job.spec.lane}"),
+        *([] if ended else settled_rows(job, "size", "lane", "capacity")),
         words_row(job),
         *progress_rows(job, at),
         "" if ended else concern_row(job),
+        *([] if ended else goal_rows(job)),
         tell(job, "unreachable_for", time=time_of(job, since(gone, at))) if gone and not ended else "",
         *open_rows(job),
         outcome_line(job) if ended else look_row(job, at),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from states.conditions import budget_ends_at
 from states.job import Job, State
 
 
@@ -150,9 +151,7 @@ def _unreachable(job: Job) -> datetime | None:
 
 
 def _running(job: Job) -> dict[str, datetime | None]:
-    walls = [c.wall_s for c in job.request.stop_when if c.wall_s is not None]
-    started = job.attempt.started_at
-    return {"wall": _later(started, min(walls)) if walls and started else None}
+    return {"wall": budget_ends_at(job)}
 
 
 def _later(since: datetime | None, seconds: float) -> datetime | None:

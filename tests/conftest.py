@@ -72,11 +72,13 @@ LONG = ("slurm", "ray", "kubernetes", "test_machine", "test_kills", "tests/cli/"
 """What takes longest is begun first, so that no worker is left with it at the end."""
 
 
+ENGINES = ("slurm", "ray", "kubernetes")
+
+
 def unit_of(nodeid: str) -> str:
     """What stays together in one worker: a file, or all files of one engine, which is started once."""
     path = nodeid.partition("::")[0]
-    name = path.rpartition("/")[2]
-    return next((word for word in ("slurm", "ray", "kubernetes") if name.startswith(f"test_{word}")), path)
+    return next((word for word in ENGINES if f"/test_{word}" in path or f"/clusters/{word}/" in path), path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

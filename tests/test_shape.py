@@ -33,7 +33,7 @@ STATES_MAY_IMPORT = {
     "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "importlib",
     "inspect", "itertools", "json", "keyword", "math", "operator", "posixpath", "re", "shlex", "statistics", "string",
     "textwrap", "tomllib", "types", "typing", "unicodedata",
-    "prompts", "pydantic", "pydantic_core", "states", "transitions", "typing_extensions",
+    "packaging", "prompts", "pydantic", "pydantic_core", "states", "transitions", "typing_extensions",
 }  # fmt: skip
 """Data modules only (DESIGN 3). Anything that reads a clock, a file, chance or the environment is absent."""
 
@@ -47,6 +47,7 @@ CLOCKS = {
 """Ambient time and identity, by the name they are reached through."""
 MAY_READ_A_CLOCK = {
     "agent/clock.py": "the port itself",
+    "agent/staging/fetch.py": "runs in the job, where no port reaches",
     "agent/clusters/local_time.py": "the local cluster's own clock: its launcher outlives the agent",
 }
 

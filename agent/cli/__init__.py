@@ -14,7 +14,21 @@ from collections.abc import Sequence
 
 import typer
 
-from agent.cli import config, convert, followed, keys, lint, questions, reading, runs, scenarios, steps
+from agent.cli import (
+    config,
+    convert,
+    followed,
+    keys,
+    library,
+    lint,
+    mcp,
+    orders,
+    questions,
+    reading,
+    runs,
+    scenarios,
+    steps,
+)
 from agent.cli.output import CODES_IN_WORDS, Exit, report
 
 TAKE_A_COMMAND = frozenset({"run", "submit", "convert"})
@@ -30,7 +44,22 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (followed, runs, questions, steps, convert, lint, keys, scenarios, reading, config):
+GROUPS = (
+    followed,
+    runs,
+    questions,
+    steps,
+    convert,
+    lint,
+    keys,
+    library,
+    scenarios,
+    reading,
+    config,
+    orders,
+    mcp,
+)
+for group in GROUPS:
     group.register(app)
 
 

@@ -39,10 +39,14 @@ def config(
     name: Annotated[str, typer.Argument(help="One setting, or a group of them.", show_default=False)] = "",
     json_wanted: JsonFlag = False,
 ) -> None:
-    """Show every setting and where it came from."""
+    """Show every setting and standing order, and where it came from."""
     app = opened()
     found = [entry._asdict() for entry in app.settings.describe() if not entry.name.startswith("policy")]
     found += _numbers(app)
+    found += [
+        {"name": f"orders.{place}", "value": value, "source": source}
+        for place, (value, source) in app.orders.sources.items()
+    ]
     shown = [e for e in found if not name or e["name"] == name or e["name"].startswith(f"{name}.")]
     if not shown:
         raise Fault(

@@ -1,4 +1,4 @@
-"""Commands for what is kept: `key set|list|forget` and `library list|forget`.
+"""Commands for keys: `key set|list|forget`.
 
 A value is typed where it is not shown, or piped in; it is never an argument, which the shell and `ps` would show.
 
@@ -12,21 +12,17 @@ from typing import Annotated
 
 import typer
 
-from agent.cli.output import Exit, Fault, JsonFlag, ago, emit, opened, say, show, table
+from agent.cli.output import Exit, Fault, JsonFlag, emit, opened, say, show, table
 
 PANEL = "Keys and memory"
 KeyName = Annotated[str, typer.Argument(help="As in BRAINPP_ACCESS_KEY_ID.")]
 
 key_commands = typer.Typer(help="Set, list and forget keys. Values are never shown.", no_args_is_help=True)
-library_commands = typer.Typer(
-    help="What earlier runs taught: images, environments, proxies.", no_args_is_help=True
-)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.add_typer(key_commands, name="key", rich_help_panel=PANEL)
-    app.add_typer(library_commands, name="library", rich_help_panel=PANEL)
 
 
 @key_commands.command("set")
@@ -73,38 +69,6 @@ def key_forget(name: KeyName, json_wanted: JsonFlag = False) -> None:
     if not app.secrets.forget(name):
         raise Fault(Exit.not_found, f"{name} is not stored; `wk key list` shows what is")
     show(json_wanted, {"name": name, "forgotten": True}, f"{name} is forgotten.")
-
-
-@library_commands.command("list")
-def library_list(json_wanted: JsonFlag = False) -> None:
-    """List what is on record, the newest first."""
-    app = opened()
-    entries = app.library.entries()
-    if json_wanted:
-        emit([dict(entry) for entry in entries])
-        return
-    if not entries:
-        say("Nothing is on record yet; every run adds what it used and what worked.")
-        return
-    now = app.clock.now()
-    for entry in entries:
-        age = ago((now - entry["last_at"]).total_seconds())
-        stale = f"  STALE: {entry['stale_why']}" if entry["stale_at"] else ""
-        counts = f"used {entry['used']}, worked {entry['worked']}, {age} ago"
-        say(f"{entry['id']:>4}  {entry['purpose']}  ({counts}){stale}")
-        say(*(f"      {field}: {value}" for field, value in entry["settings"].items()))
-        say(*(f"      note: {note}" for note in entry["notes"]))
-
-
-@library_commands.command("forget")
-def library_forget(
-    entry: Annotated[int, typer.Argument(help="An entry's number.")], json_wanted: JsonFlag = False
-) -> None:
-    """Remove one entry."""
-    app = opened()
-    if not app.library.forget(entry):
-        raise Fault(Exit.not_found, f"there is no entry {entry}; `wk library list` shows what is on record")
-    show(json_wanted, {"entry": entry, "forgotten": True}, f"Entry {entry} is forgotten.")
 
 
 def _typed(name: str) -> str:

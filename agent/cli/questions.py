@@ -96,6 +96,8 @@ def question_data(job: Job, question: Question) -> dict[str, Any]:
             for option in question.template.options
         ],
         "default": question.default.key,
+        "default_value": question.preset_value or None,
+        "by_order": question.preset_by or question.deadline_by or None,
         "asked_at": question.asked_at,
         "answer_by": question.answer_by,
         "evidence": [quote.model_dump() for quote in question.evidence],

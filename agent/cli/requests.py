@@ -47,7 +47,9 @@ FILE = _parameter(
 FLAGS = (
     _parameter("name", str | None, _option(MORE, "A short name; the run's id begins with it.", "NAME")),
     _parameter("purpose", str | None, _option(MORE, "What kind of work it is (the library's key).", "TEXT")),
-    _parameter("gpu", int | None, _option(RESOURCES, "GPUs of each replica; 0 for a CPU job.", "N")),
+    _parameter(
+        "gpu", str | None, _option(RESOURCES, "GPUs of each replica; 0 for a CPU job; `auto` sizes it.", "N")
+    ),
     _parameter("cpu", float | None, _option(RESOURCES, "CPU cores of each replica.", "N")),
     _parameter("memory_mib", int | None, _option(RESOURCES, "Memory of each replica, MiB.", "N")),
     _parameter("replicas", int | None, _option(RESOURCES, "Nodes; 1 unless given.", "N")),
@@ -55,7 +57,7 @@ FLAGS = (
     _parameter(
         "environment", str | None, _option(RESOURCES, "A working environment in the workspace.", "PATH")
     ),
-    _parameter("lane", str | None, _option(MORE, "normal, or idle (can be preempted).", "LANE")),
+    _parameter("lane", str | None, _option(MORE, "normal, idle (can be preempted), auto, cheap.", "LANE")),
     _parameter("priority", int | None, _option(MORE, "1 to 9; only if it must move.", "N")),
     _parameter("group", str | None, _option(MORE, "The group that is billed, if not the default.", "GROUP")),
     _parameter("cluster", str | None, _option(MORE, "A configured cluster, if not the default.", "CLUSTER")),

@@ -13,7 +13,7 @@ suspended Job that nobody here stopped for one that ended.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from agent.clusters import kubernetes_events, kubernetes_logs, kubernetes_manifest, kubernetes_service
@@ -51,6 +51,7 @@ from agent.clusters.kubernetes_places import Place, places_of, the_pod_that_tell
 from agent.clusters.kubernetes_states import QUEUE, STARTED, STOPPED, normalise
 from agent.clusters.kubernetes_waits import lacking, wanted
 from agent.clusters.local_time import now
+from agent.redaction import Redactor
 from states.observation import ENDED, Capabilities, Capacity, Match, NativeEvent, Observation, Phase
 
 __all__ = ["KubernetesCluster", "normalise"]
@@ -61,13 +62,19 @@ CALLS_OF_A_SUBMIT = 4
 
 
 class KubernetesCluster:
-    """The `Cluster` protocol over one API server. Holds copies for speed, and nothing that is lost with them."""
+    """The `Cluster` protocol over one API server. Holds copies for speed, and nothing that is lost with them.
+
+    options: see `Options`; `redact`: text -> text without credentials, given by the composition root, for the lines
+    that are kept. Without it they go by what looks like one.
+    """
 
     kind: ClassVar[str] = "kubernetes"
 
     def __init__(self, name: str = "kubernetes", options: Mapping[str, Any] | None = None) -> None:
+        given = dict(options or {})
+        redact: Callable[[str], str] = given.pop("redact", Redactor(()).text)
         self.name = name
-        self.options = Options.model_validate(options or {})
+        self.options = Options.model_validate(given)
         self.capabilities = Capabilities(
             name_is_unique=True,
             visible_within_s=5.0,
@@ -77,10 +84,11 @@ class KubernetesCluster:
             tells_log_time=True,
             needs_image=True,
             needs_group=False,
+            own_defaults=True,
         )
         self._api = Api(self.options, name)
         self._looks = Looks(self._api, self.options)
-        self._kept = Kept(self.options.root, name)
+        self._kept = Kept(self.options.root, name, redact)
 
     # --- asking about jobs ---------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ def examine(api: Api, options: Options) -> list[Finding]:
         ]
     rows = [Finding("server", "fine", f"Kubernetes {text(version, 'gitVersion')}, namespace {namespace}")]
     rows += [_clock(date), *_rights(api, namespace), *_storage(options), *_classes(api, options)]
-    return rows + _queue(api, options, namespace)
+    return rows + _queue(api, options.queue, namespace) + _groups(api, options, namespace)
 
 
 def _clock(date: str) -> Finding:
@@ -108,7 +108,8 @@ def _may(api: Api, namespace: str, verb: str, group: str, resource: str, sub: st
 def _storage(options: Options) -> list[Finding]:
     if not options.storage:
         mend = "Set `storage: {/workspace: claim:NAME}` in the cluster's options."
-        return [Finding("storage", "wrong", "no folder is mapped, so no workspace can be mounted", mend)]
+        said = "no folder is mapped: each request has to say where its workspace comes from (`mounts`)"
+        return [Finding("storage", "warn", said, mend)]
     for words in options.storage.values():
         try:
             source_of(words)
@@ -127,18 +128,30 @@ def _classes(api: Api, options: Options) -> list[Finding]:
     return rows
 
 
-def _queue(api: Api, options: Options, namespace: str) -> list[Finding]:
-    if not options.queue:
+def _groups(api: Api, options: Options, usual: str) -> list[Finding]:
+    """Each group's namespace and queue, where they are others than the cluster's own."""
+    rows = []
+    for group, meant in options.groups.items():
+        namespace, queue = meant.namespace or usual, meant.queue or options.queue
+        found = [] if namespace == usual else _rights(api, namespace)
+        if (namespace, queue) != (usual, options.queue):
+            found += _queue(api, queue, namespace)
+        rows += [one._replace(name=f"group {group}: {one.name}") for one in found]
+    return rows
+
+
+def _queue(api: Api, queue: str, namespace: str) -> list[Finding]:
+    if not queue:
         return []
     try:
         version = text(api.get("/apis/kueue.x-k8s.io"), "preferredVersion", "version")
     except (Said, ClusterError):
         mend = "Without Kueue a Job with a queue is never let go; take `queue` out, or install Kueue."
         return [Finding("queue", "wrong", "Kueue does not answer", mend)]
-    path = f"/apis/kueue.x-k8s.io/{version}/namespaces/{namespace}/localqueues/{options.queue}"
+    path = f"/apis/kueue.x-k8s.io/{version}/namespaces/{namespace}/localqueues/{queue}"
     if _is_there(api, path) is False:
-        return [Finding("queue", "wrong", f"{namespace} has no Kueue queue {options.queue}", "Mend `queue`.")]
-    return [Finding("queue", "fine", f"Kueue queue {options.queue}")]
+        return [Finding("queue", "wrong", f"{namespace} has no Kueue queue {queue}", "Mend `queue`.")]
+    return [Finding("queue", "fine", f"Kueue queue {queue}")]
 
 
 def _is_there(api: Api, path: str) -> bool | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from agent.clusters.base import LogPiece, NotThere
@@ -113,7 +114,8 @@ def kept(data: bytes, *, where: str, lines: int, cursor: str = "", head: bool = 
     if since is not None and since.pod != pod:
         since = None
     if head and since is None:
-        return _piece(found[:lines], found[:lines], Cursor(pod), "", where, False)
+        first = _oldest(found, lines)
+        return _piece(first, first, Cursor(pod), "", where, False)
     return _told(found, len(found) >= LINES_MAX, since, Cursor(pod), cursor, where, lines, False)
 
 
@@ -180,6 +182,12 @@ def _after(found: Sequence[Line], since: Cursor | None) -> tuple[list[Line], boo
         if at is None or when is None or when > at:
             after.append(line)
     return after, True
+
+
+def _oldest(lines: Sequence[Line], most: int) -> list[Line]:
+    """The first `most` lines within the bound."""
+    sizes = accumulate(len(line.data) for line in lines[: max(most, 0)])
+    return [line for line, size in zip(lines, sizes, strict=False) if size <= BYTES_MAX]
 
 
 def _newest(lines: Sequence[Line], most: int) -> list[Line]:

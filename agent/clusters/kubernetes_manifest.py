@@ -10,7 +10,6 @@ Never: put a secret of the agent's into a manifest; let extra arguments change w
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from agent.clusters.base import Refused, Submission
 from agent.clusters.kubernetes_mounts import SHARED_MEMORY, mounts_of, volumes
 from agent.clusters.kubernetes_objects import INDEX, JOB_NAME
 from agent.clusters.kubernetes_options import Group, Options
+from agent.clusters.kubernetes_overlay import fragment, overlaid, paths_laid_over, starts_elsewhere
 from agent.clusters.kubernetes_states import QUEUE
 from states.credentials import find_credentials, is_secret
 from states.spec import Spec
@@ -76,6 +76,7 @@ def job(submission: Submission, options: Options) -> dict[str, Any]:
     """The Job. Raises Refused for a spec that cannot be one."""
     check(submission, options)
     spec, labels = submission.spec, labels_of(submission, options)
+    laid_over = [fragment(words) for words in spec.extra_args]
     queue = group_of(spec, options).queue
     made: dict[str, Any] = {
         "apiVersion": "batch/v1",
@@ -94,7 +95,7 @@ def job(submission: Submission, options: Options) -> dict[str, Any]:
                     {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
                 ]
             },
-            "template": {"metadata": {"labels": labels}, "spec": _pod(submission, options)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(submission, options, laid_over)},
         },
     }
     if spec.replicas > 1:
@@ -103,8 +104,8 @@ def job(submission: Submission, options: Options) -> dict[str, Any]:
         made["spec"]["ttlSecondsAfterFinished"] = int(options.keep_s)
     if queue:
         made["spec"]["suspend"] = True  # Kueue lets it go; without this it might start before Kueue sees it
-    for words in spec.extra_args:
-        made = _overlaid(made, _fragment(words), "")
+    for one in laid_over:
+        made = overlaid(made, one)
     return _still_ours(made, submission)
 
 
@@ -153,10 +154,13 @@ def rendered(manifests: Sequence[Mapping[str, Any]], spec: Spec) -> str:
 # --- the pod -----------------------------------------------------------------------------------------------
 
 
-def _pod(submission: Submission, options: Options) -> dict[str, Any]:
+def _pod(submission: Submission, options: Options, laid_over: Sequence[Any]) -> dict[str, Any]:
     spec = submission.spec
-    made, inside = volumes(mounts_of(spec, options.storage))
-    if options.shared_memory and spec.gpu and all(entry["mountPath"] != "/dev/shm" for entry in inside):
+    beside = paths_laid_over(options.pod, laid_over)
+    elsewhere = starts_elsewhere(options.pod, laid_over)
+    made, inside = volumes(mounts_of(spec, options.storage, beside, optional=elsewhere))
+    taken = beside | {entry["mountPath"] for entry in inside}
+    if options.shared_memory and spec.gpu and "/dev/shm" not in taken:
         made, inside = [*made, SHARED_MEMORY["volume"]], [*inside, SHARED_MEMORY["mount"]]
     pod: dict[str, Any] = {
         "restartPolicy": "Never",
@@ -181,8 +185,8 @@ def _pod(submission: Submission, options: Options) -> dict[str, Any]:
         pod["automountServiceAccountToken"] = False
     if spec.exclude_nodes:
         pod["affinity"] = _away_from(spec.exclude_nodes)
-    overlaid: dict[str, Any] = _overlaid(pod, options.pod, "")
-    return overlaid
+    made_pod: dict[str, Any] = overlaid(pod, options.pod)
+    return made_pod
 
 
 def _container(submission: Submission, options: Options, inside: list[dict[str, Any]]) -> dict[str, Any]:
@@ -190,9 +194,14 @@ def _container(submission: Submission, options: Options, inside: list[dict[str, 
     words = (
         ("sh", "-c", _IN_ENVIRONMENT, spec.environment, *spec.command) if spec.environment else spec.command
     )
-    amounts = {"cpu": f"{round(spec.cpu * 1000)}m", "memory": f"{spec.memory_mib}Mi"}
-    if spec.gpu:
-        amounts[options.gpu_resource] = str(spec.gpu)
+    figures = {
+        "cpu": f"{round(spec.cpu * 1000)}m" if spec.cpu else "",
+        "memory": f"{spec.memory_mib}Mi" if spec.memory_mib else "",
+        options.gpu_resource: str(spec.gpu) if spec.gpu else "",
+    }
+    amounts = {
+        kind: amount for kind, amount in figures.items() if amount
+    }  # what is 0 is the namespace's to say
     made: dict[str, Any] = {
         "name": "main",
         "image": spec.image,
@@ -244,33 +253,6 @@ def _away_from(nodes: Sequence[str]) -> dict[str, Any]:
     fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in nodes]
     terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-
-
-# --- what people lay over it -------------------------------------------------------------------------------
-
-
-def _fragment(words: str) -> Any:
-    try:
-        found = json.loads(words)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise Refused("an extra argument of a Kubernetes job is a JSON object that is laid over the Job")
-    return found
-
-
-def _overlaid(under: Any, over: Any, key: str) -> Any:
-    """Objects field by field, lists of named things by their names, everything else replaced."""
-    if isinstance(under, dict) and isinstance(over, Mapping):
-        merged = dict(under)
-        for name, value in over.items():
-            merged[name] = _overlaid(under[name], value, name) if name in under else value
-        return merged
-    if key in ("containers", "env", "volumes") and isinstance(under, list) and isinstance(over, list | tuple):
-        theirs = {one["name"]: one for one in over if isinstance(one, Mapping) and "name" in one}
-        kept = [_overlaid(one, theirs.pop(one["name"], {}), "") for one in under]
-        return [*kept, *theirs.values()]
-    return over
 
 
 def _still_ours(made: dict[str, Any], submission: Submission) -> dict[str, Any]:

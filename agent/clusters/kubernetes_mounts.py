@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
 from agent.clusters.base import Refused
@@ -18,9 +18,11 @@ from states.spec import Spec
 
 _CLAIM = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _SERVER = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]")
+OURS = "watchkeeper-{}"
+"""Names of our volumes, which no other volume of a manifest is likely to have."""
 SHARED_MEMORY: dict[str, dict[str, Any]] = {
-    "volume": {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
-    "mount": {"name": "shared-memory", "mountPath": "/dev/shm"},
+    "volume": {"name": OURS.format("memory"), "emptyDir": {"medium": "Memory"}},
+    "mount": {"name": OURS.format("memory"), "mountPath": "/dev/shm"},
 }
 """What data loaders and NCCL use; the default of 64 MiB is a known trap. It counts as the pod's memory."""
 
@@ -60,16 +62,20 @@ def source_of(words: str) -> Source:
     )
 
 
-def mounts_of(spec: Spec, storage: Mapping[str, str]) -> list[Mount]:
+def mounts_of(
+    spec: Spec, storage: Mapping[str, str], beside: Set[str] = frozenset(), *, optional: bool = False
+) -> list[Mount]:
     """The folders of a job: the workspace, the environment beside it, and what was asked for, each once.
 
-    Raises Refused for a workspace or a mount that nothing maps.
+    beside: paths where something else is mounted anyway (laid over the Job). optional: the job does not start in
+    the workspace. Raises Refused for a mount that nothing maps, and for a workspace unless it is optional.
     """
     found = [_as_given(words, storage) for words in spec.mounts]
-    taken = {mount.path for mount in found}
+    taken = {mount.path for mount in found} | beside
     for path in filter(None, (spec.workspace, spec.environment)):
         mapped = _mapped(posixpath.normpath(path), storage)
-        if mapped is None and path == spec.workspace and not any(_is_below(path, there) for there in taken):
+        reached = mapped is not None or any(_is_below(path, there) for there in taken)
+        if not reached and not optional and path == spec.workspace:
             raise _unmapped(path)
         if mapped is not None and mapped.path not in taken:
             found.append(mapped)
@@ -88,7 +94,7 @@ def volumes(mounts: list[Mount]) -> tuple[list[dict[str, Any]], list[dict[str, A
     for mount in mounts:
         key = repr(mount.source.volume)
         if key not in names:
-            names[key] = f"data-{len(names)}"
+            names[key] = OURS.format(len(names))
             made.append({"name": names[key], **mount.source.volume})
         entry: dict[str, Any] = {"name": names[key], "mountPath": mount.path}
         if mount.source.sub_path:

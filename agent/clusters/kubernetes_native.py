@@ -19,6 +19,7 @@ from agent.clusters.kubernetes_objects import (
     started,
     text,
 )
+from agent.clusters.kubernetes_waits import evictions
 
 
 class Native(NamedTuple):
@@ -60,7 +61,8 @@ def is_away(name: str, nodes: Sequence[Object]) -> bool:
 
 
 def attempt(found: Native) -> int:
-    """Pods made after the first of a place, failures the Job counts, and restarts in the pod."""
+    """Pods made after the first of a place, failures the Job counts, and restarts in the pod; or the number of times
+    that Kueue took the Job back, whose pods are gone then."""
     replaced = max((len(place) - 1 for place in found.places), default=0)
     restarts = max((count(main_container(place[-1]), "restartCount") for place in found.places), default=0)
     if (
@@ -70,7 +72,7 @@ def attempt(found: Native) -> int:
     ):
         newest_failed = text(found.places[0][-1], "status", "phase") == "Failed"
         replaced = max(replaced, count(found.job, "status", "failed") - newest_failed)
-    return replaced + restarts
+    return max(replaced + restarts, evictions(found.workload))
 
 
 def began(found: Native) -> datetime | None:

@@ -223,8 +223,7 @@ _UNUSED_QUOTA = re.compile(r"insufficient unused quota", re.I)
 
 def queued_by_kueue(workload: Object | None) -> dict[str, Any]:
     """A suspended Job that Kueue has charge of. workload: None when it may not be read or is not there yet."""
-    attempts = count(workload, "status", "requeueState", "count")
-    fields: dict[str, Any] = {"phase": Phase.pending, "waiting": Waiting.wait, "attempt": attempts}
+    fields: dict[str, Any] = {"phase": Phase.pending, "waiting": Waiting.wait}
     if workload is None:
         return fields | {"reason": "suspended; Kueue has not said why"}
     if field(workload, "spec", "active") is False:
@@ -244,6 +243,14 @@ def queued_by_kueue(workload: Object | None) -> dict[str, Any]:
     why, said = text(told, "reason"), text(told, "message")
     said = said or (f"evicted: {text(evicted, 'reason')}: {text(evicted, 'message')}" if evicted else "")
     return fields | {"reason": said or "in Kueue's queue"} | _kueue_class(why, said)
+
+
+def evictions(workload: object) -> int:
+    """How often Kueue took a workload back, as far as it tells: older versions count only some kinds, and all leave
+    the condition, which says False once the workload was let go again."""
+    counted = sum(count(one, "count") for one in items(workload, "status", "schedulingStats", "evictions"))
+    known = any(one.get("type") == "Evicted" for one in items(workload, "status", "conditions"))
+    return max(counted, count(workload, "status", "requeueState", "count"), int(known))
 
 
 def _kueue_class(why: str, said: str) -> dict[str, Any]:

@@ -73,6 +73,7 @@ class RayCluster:
             lanes=("normal",),
             keeps_ended_s=None,
             tells_log_time=self.options.workspace_visible,
+            own_defaults=True,
             needs_credentials=(self.options.token,) if self.options.token else (),
         )
 

@@ -1,13 +1,14 @@
 """A Ray job's log: from the run's folder where the workspace is visible, else from the node's driver log.
 
 The Jobs API gives a log whole or not at all: one byte that is no text, and it answers HTTP 500. So the log comes from
-the state API, which passes bytes on, into a file of our own, and is cut there like any other log.
+the state API, which passes bytes on, into memory, and is cut there like any other log.
 
 Never: take more of a log than the bound; tell Ray's own two lines at the top of it as the program's.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -58,7 +59,7 @@ def _driver_log(
     node = record.get("driver_node_id")
     if not node:
         return LogPiece(text="", cursor=cursor, ready=False)
-    with tempfile.NamedTemporaryFile(prefix="watchkeeper-ray-") as file:
+    with _scratch() as file:
         found, whole = _fetch(http, record, -1, file)
         if found and not whole:
             file.truncate(0)
@@ -68,13 +69,17 @@ def _driver_log(
         if not found:
             return LogPiece(text="", cursor=cursor, ready=False)
         ended = record.get("status") in TERMINAL
-        since = cursor if whole else ""
-        piece = logfile.read(
-            Path(file.name), lines=lines, cursor=since, head=head and whole, ended=ended, now=now
-        )
+        since, path = cursor if whole else "", Path(f"/dev/fd/{file.fileno()}")
+        piece = logfile.read(path, lines=lines, cursor=since, head=head and whole, ended=ended, now=now)
     if not whole:
         return piece.model_copy(update={"cursor": "", "truncated": True, "wrote_at": None, "path": ""})
     return piece.model_copy(update={"wrote_at": None, "path": ""})
+
+
+def _scratch() -> IO[bytes]:
+    """In memory where the system can, else a file without a name: a log may hold what must not lie on a disk."""
+    in_memory = getattr(os, "memfd_create", None)
+    return open(in_memory("watchkeeper-ray"), "w+b") if in_memory else tempfile.TemporaryFile()
 
 
 def _fetch(http: Http, record: Mapping[str, Any], lines: int, file: IO[bytes]) -> tuple[bool, bool]:

@@ -59,7 +59,8 @@ Casting = Callable[[Submission, int], JobScript]
 
 
 class ScriptedCluster:
-    """The `Cluster` protocol over scripts. faults: by number of the submit call, from 1."""
+    """The `Cluster` protocol over scripts. faults: by number of the submit call, from 1. previews: (reason, cause) of
+    the first previews, which are refused; predicts: what it says of the others."""
 
     kind: ClassVar[str] = "scripted"
 
@@ -72,6 +73,8 @@ class ScriptedCluster:
         capabilities: Capabilities,
         capacity: Sequence[tuple[datetime, Capacity]] = (),
         faults: Mapping[int, SubmitFault] | None = None,
+        previews: Sequence[tuple[str, str]] = (),
+        predicts: str = "feasible",
         away: Sequence[Away] = (),
         stale: Sequence[Stale] = (),
     ) -> None:
@@ -81,6 +84,7 @@ class ScriptedCluster:
         self.calls: list[Call] = []
         self.submissions: list[Submission] = []
         self._clock, self._casting, self._capacity = clock, casting, capacity
+        self._previews, self._predicts = tuple(previews), predicts
         self._faults, self._away, self._stale = dict(faults or {}), tuple(away), tuple(stale)
 
     # --- the protocol ----------------------------------------------------------------------------------------
@@ -184,7 +188,11 @@ class ScriptedCluster:
 
     def predict(self, submission: Submission) -> str:
         self._called("predict", submission.name)
-        return "feasible"
+        asked = self.count("predict")
+        if asked <= len(self._previews):
+            reason, cause = self._previews[asked - 1]
+            raise Refused(reason, cause=cause)
+        return self._predicts
 
     def render(self, submission: Submission) -> str:
         return f"scripted submit {submission.name}"

@@ -29,11 +29,13 @@ from agent.clusters.base import (
     Unclear,
     Unreachable,
 )
-from agent.clusters.slurm_answers import by_id, events, match, observation, with_times
+from agent.clusters.slurm_answers import events, match, observation, with_times
 from agent.clusters.slurm_array import is_live, one_row_each
 from agent.clusters.slurm_commands import AWAY, NO_SUCH_JOB, SILENT, Commands, Facts, Silent, refused, said
+from agent.clusters.slurm_directives import script_of
 from agent.clusters.slurm_doctor import Finding, examine
-from agent.clusters.slurm_lookup import DELETED, Found, Jobs, Lookup, folder_of, is_deleted
+from agent.clusters.slurm_lookup import Lookup
+from agent.clusters.slurm_match import DELETED, Found, folder_of, is_deleted, running_of
 from agent.clusters.slurm_options import Options
 from agent.clusters.slurm_parse import Row, fields, node_columns, nodes, tasks
 from agent.clusters.slurm_script import Native, check, native, rendered
@@ -45,8 +47,6 @@ __all__ = ["SlurmCluster", "normalise"]
 
 SUBMITTED = re.compile(r"^(\d+)(?:;\S+)?$", re.M)
 """What `sbatch --parsable` prints: the id, and the cluster's name in a federation."""
-SCRIPT_BYTES_MAX = 1 << 20
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 
 
 class SlurmCluster:
@@ -66,44 +66,38 @@ class SlurmCluster:
             wrapper=True,
             lanes=("normal", "idle") if self.options.idle is not None else ("normal",),
             keeps_ended_s=300.0,
+            own_defaults=True,
             tells_log_time=True,
         )
 
     # --- asking about jobs ---------------------------------------------------------------------------------
 
     def find(self, name: str, *, fingerprint: str = "", owner: str = "") -> Sequence[Match]:
-        """Every job of that name, by squeue and accounting. Raises Unreachable when no match was found and half of
-        the records could not be asked."""
-        now = SystemClock().now()
-        rows = {row["JobId"]: row for row in Jobs(self.lookup.queue(f"--name={name}")).named(name)}
-        try:
-            past = self.lookup.stays(f"--name={name}", None, now)
-        except Unreachable:
-            if not rows:
-                raise
-            past = []
-        for row in Jobs(past).named(name):
-            if not is_live(row):
-                rows.setdefault(row["JobId"], row)
-        return tuple(match(row, fingerprint, owner) for row in sorted(rows.values(), key=by_id))
+        """Every job of that name, by squeue and accounting: this person's own where the owner is told, as of each
+        attempt of ours; else everyone's, since a person asks for it (A10).
+
+        Raises Unreachable when no match was found and half of the records could not be asked."""
+        rows = self.lookup.named(name, SystemClock().now(), mine=bool(owner))
+        return tuple(match(row, fingerprint, owner) for row in rows)
 
     def observe(self, refs: Sequence[Ref]) -> Mapping[str, Observation]:
-        """One squeue call for all, and one of sacct for those that it does not list."""
+        """One squeue call for all of this person's jobs; for those that it does not list one more, over everyone's,
+        and one of sacct. Raises Refused for a name that several jobs answer to, with their ids."""
         at = SystemClock().now()
-        found, running = self.lookup.find(refs, at)
-        return {ref.name: observation(found[ref], at, running) for ref in refs}
+        found = self.lookup.find(refs, at)
+        return {ref.name: observation(found[ref], at) for ref in refs}
 
     def list(self, *, everyone: bool = False) -> Sequence[JobLine]:
         """What the controller remembers, newest last."""
         at = SystemClock().now()
         rows = self.lookup.queue(everyone=everyone)
-        running = sum(row["JobState"].startswith("RUNNING") for row in rows)
         me = self.lookup.user()
+        running = running_of(row for row in rows if row["UserId"] == me)
         return tuple(
             JobLine(
                 cluster_job_id=row["JobId"],
                 name=row["JobName"],
-                observation=observation(Found(row), at, running),
+                observation=observation(Found(row, running=running if row["UserId"] == me else None), at),
                 ours=row["UserId"] == me,
             )
             for row in one_row_each(rows)
@@ -222,7 +216,7 @@ class SlurmCluster:
                 f"job {row['JobId']} ({row['JobName']}) has not ended; stop it first", retryable=True
             )
         folder = folder_of(row)
-        if folder is None or not folder.is_dir():
+        if folder is None or not os.path.isdir(folder):
             raise Refused(
                 f"job {row['JobId']} was not started from here: Slurm keeps its records, and there is no other"
             )
@@ -271,12 +265,12 @@ class SlurmCluster:
             self.options,
             wrapper=str(_wrapper_at(spec.workspace)),
             folder=str(folder),
-            user_script=_user_script(spec),
+            user_script=script_of(spec.command, spec.workspace),
         )
         return sent, folder
 
     def _row(self, ref: Ref) -> Row:
-        found = self.lookup.find([ref], SystemClock().now())[0][ref]
+        found = self.lookup.find([ref], SystemClock().now())[ref]
         if found.row is not None:
             return found.row
         called = f"{ref.cluster_job_id} ({ref.name})" if ref.cluster_job_id else ref.name
@@ -286,7 +280,7 @@ class SlurmCluster:
 
     def _log_path(self, row: Row) -> Path | None:
         folder = folder_of(row)
-        if folder is not None and folder.is_dir():
+        if folder is not None and os.path.isdir(folder):  # Path.is_dir raises for a stranger's closed folder
             own = sorted(folder.glob("log.*"), key=lambda path: path.stat().st_mtime)
             return own[-1] if own else folder / "log"
         if row.get("StdOut"):
@@ -310,16 +304,3 @@ def _at(spec: Spec) -> Spec:
 def _wrapper_at(workspace: str) -> Path:
     """Where `wrapper.stage` puts the script, without putting it there."""
     return wrapper.run_dir(workspace, f"wrapper-{zlib.crc32(wrapper.SCRIPT.read_bytes()):08x}.sh")
-
-
-def _user_script(spec: Spec) -> str:
-    """Text of the script that the command runs, if it is one that can be read here and not too long."""
-    words = [word for word in spec.command[:2] if os.path.basename(word) not in SHELLS]
-    if not words or words[0].startswith("-"):
-        return ""
-    try:
-        with (Path(spec.workspace) / words[0]).open("rb") as file:
-            text = file.read(SCRIPT_BYTES_MAX)
-    except (OSError, ValueError):
-        return ""
-    return text.decode(errors="replace") if text.startswith(b"#!") else ""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent.clusters import wrapper
-from agent.clusters.slurm_lookup import Found, folder_of
+from agent.clusters.slurm_match import Found, folder_of
 from agent.clusters.slurm_parse import Row
 from agent.clusters.slurm_script import agrees
 from agent.clusters.slurm_states import moment, normalise, state_words
@@ -21,19 +21,21 @@ NOT_KNOWN_YEARS = 5
 """A start so far away is Slurm's way of not knowing one (ENGINES: 2090)."""
 
 
-def observation(found: Found, at: datetime, running: int) -> Observation:
-    """One look at one job. running: how many jobs of this person run."""
+def observation(found: Found, at: datetime) -> Observation:
+    """One look at one job."""
     row = found.row
     if row is None:
         phase = Phase.gone if found.asked else Phase.unknown
         return Observation(phase=phase, taken_at=at, reason=found.why)
     twins = tuple(match(twin) for twin in found.twins)
-    seen = Observation(taken_at=at, twins=twins, **normalise(row | {"OwnRunning": str(running)}))
-    return confirmed(seen, row) if seen.phase in ENDED else seen
-
-
-def by_id(row: Row) -> int:
-    return int(row["JobId"]) if row["JobId"].isdecimal() else 0
+    running = {} if found.running is None else {"OwnRunning": str(found.running)}
+    seen = Observation(taken_at=at, twins=twins, **normalise(row | running))
+    if seen.phase not in ENDED:
+        return seen
+    seen = confirmed(seen, row)
+    if seen.phase is Phase.succeeded and not (found.asked or seen.confirmed):
+        return Observation(phase=Phase.unknown, taken_at=at, reason=found.why)
+    return seen
 
 
 def match(row: Row, fingerprint: str = "", owner: str = "") -> Match:

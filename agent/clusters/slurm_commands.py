@@ -66,13 +66,15 @@ REFUSALS: Sequence[tuple[re.Pattern[str], str, bool]] = tuple(
 
 
 class Facts(NamedTuple):
-    """What a cluster says of itself, asked once. ahead_s: its clock minus ours."""
+    """What a cluster says of itself, asked once. as_of_s: its clock, seconds since 1970. hides_jobs: it shows nobody
+    the jobs of others (PrivateData)."""
 
     version: tuple[int, int]
     accounting: bool
     min_job_age_s: int
     as_of_s: int
     cluster: str
+    hides_jobs: bool = False
 
 
 class Commands:
@@ -129,6 +131,7 @@ class Commands:
             min_job_age_s=int(age[0]) if age else 300,
             as_of_s=int(told.get("AsOf", "0")),
             cluster=told.get("ClusterName", ""),
+            hides_jobs="jobs" in told.get("PrivateData", "").lower().split(","),
         )
 
     def submit_failure(self, ran: Ran) -> ClusterError:

@@ -1,8 +1,9 @@
 """Which row of Slurm's records a job is: squeue for whatever the controller remembers, sacct for the rest.
 
-One `squeue` call answers for any number of jobs, and one `sacct` call for those that it does not list. squeue beats
-sacct: a job that the controller has forgotten and accounting still calls running has no known outcome. An id alone
-proves nothing, since ids are recycled: the name must agree, and a record older than our own submit is a stranger's.
+One `squeue` call answers for any number of this person's jobs; those that it does not list are looked for among
+everyone's by one more, since a job of somebody else may be watched too (A10), and by one of `sacct`. squeue beats
+sacct: a job that the controller has forgotten and accounting still calls running has no known outcome. What a person
+calls a job may be its name or its id.
 
 Never: one call per job; "not there" when only half of the records could be asked.
 """
@@ -11,12 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
-from pathlib import Path
-from typing import NamedTuple
+from datetime import datetime
 
-from agent.clusters.base import Ref, Unclear, Unreachable
-from agent.clusters.slurm_array import is_live, one_row_each
+from agent.clusters.base import Ref, Refused, Unclear, Unreachable
+from agent.clusters.slurm_array import is_live
 from agent.clusters.slurm_commands import (
     AWAY,
     NO_ACCOUNTING,
@@ -26,6 +25,7 @@ from agent.clusters.slurm_commands import (
     Facts,
     said,
 )
+from agent.clusters.slurm_match import CLOCKS_APART, OURS, Found, Jobs, by_id, running_of, task_of
 from agent.clusters.slurm_parse import (
     FIELD,
     Row,
@@ -37,8 +37,7 @@ from agent.clusters.slurm_parse import (
     queue_rows,
 )
 from agent.clusters.slurm_script import SAFE_NAME
-from agent.clusters.slurm_states import moment, never_accepted
-from agent.clusters.wrapper import run_dir
+from agent.clusters.slurm_states import never_accepted
 
 JSON_SINCE = (23, 2)
 """From this version on `squeue --json` heeds the filters; before, it dumps every job of the site."""
@@ -46,22 +45,14 @@ CUT = re.compile(r"\n\[\.\.\. \d+ bytes left out \.\.\.\]\n")
 """The runner's own mark in an output that was too long."""
 PAGE = 500
 """Jobs of one call, when the whole list is too long to be read at once."""
-OURS = re.compile(r"-a\d+-[0-9a-f]{8}$")
-"""How the names of attempts end (states/naming.py)."""
-CLOCKS_APART = timedelta(minutes=15)
+JOB_ID = re.compile(r"\d+(_\d+)?")
+"""A job, or a task of an array."""
+IDS_MAX = 10
+"""Ids that are told of jobs of one name, the newest."""
 WINDOW_S = 30 * 86_400
-"""How far back accounting is searched for a job whose submit time is not known."""
-DELETED = "deleted"
-"""File beside the wrapper's record: ids of the jobs that a person deleted (Slurm itself keeps its records)."""
+"""How far back accounting is searched at least: a job that is handed over to be watched may have ended before."""
 
-
-class Found(NamedTuple):
-    """A job's row, its live namesakes; why: where a row is missing, what that means. asked: all records answered."""
-
-    row: Row | None
-    twins: tuple[Row, ...] = ()
-    why: str = ""
-    asked: bool = True
+HIDDEN = "this site shows nobody the jobs of others (PrivateData), so only their owner can watch them"
 
 
 class Lookup:
@@ -109,6 +100,8 @@ class Lookup:
         ran = self.commands.run("squeue", "--json", *words)
         if ran.rc != 0 and (AWAY.search(ran.stderr) or SILENT.search(ran.stderr)):
             raise self.commands.failure("squeue", ran)
+        if ran.rc != 0 and NO_SUCH_JOB.search(ran.stderr):
+            return []
         try:
             return json_rows(ran.stdout)
         except ValueError:
@@ -145,10 +138,10 @@ class Lookup:
         """
         if not self.facts().accounting:
             return []
-        back_s = WINDOW_S if since is None else max(0, int((now - since + CLOCKS_APART).total_seconds()))
+        age_s = 0 if since is None else int((now - since + CLOCKS_APART).total_seconds())
         words = ["-X", "-P", "-n", "-D", f"--delimiter={FIELD}", "-o", accounting_columns(), filters]
-        whose = [f"--user={self.user()}"] if mine else []
-        ran = self.commands.run("sacct", *words, *whose, "-S", f"now-{back_s}seconds")
+        whose = f"--user={self.user()}" if mine else "--allusers"
+        ran = self.commands.run("sacct", *words, whose, "-S", f"now-{max(WINDOW_S, age_s)}seconds")
         if ran.rc != 0 and NO_ACCOUNTING.search(ran.stderr):
             return []
         if ran.rc != 0:
@@ -168,116 +161,98 @@ class Lookup:
 
     # --- both ----------------------------------------------------------------------------------------------
 
-    def find(self, refs: Sequence[Ref], now: datetime) -> tuple[dict[Ref, Found], int]:
-        """{ref: what was found}, and how many jobs of this person run. Raises Unreachable without squeue."""
+    def find(self, refs: Sequence[Ref], now: datetime) -> dict[Ref, Found]:
+        """{ref: what was found}. Raises Unreachable without squeue, Refused for a name that is not one job's."""
+        names = (ref for ref in refs if ref.name and ref.name == ref.cluster_job_id)
+        told = {ref: self._called(ref.name, now) for ref in names if not JOB_ID.fullmatch(ref.name)}
+        refs = [ref for ref in refs if ref not in told]
+        return told | self._known(refs, now) if refs else told
+
+    def _known(self, refs: Sequence[Ref], now: datetime) -> dict[Ref, Found]:
+        """Of jobs whose names and ids were told by answers: among ours, then everyone's, then in accounting."""
         listed = self._queue_of(refs)
-        jobs = Jobs(listed)
-        found = {ref: jobs.of(ref) for ref in refs}
+        jobs, running = Jobs(listed), running_of(listed)
+        found = {ref: jobs.of(ref)._replace(running=running) for ref in refs}
+        if others := [ref for ref in refs if found[ref].row is None and ref.cluster_job_id]:
+            pages = [self.queue(words, everyone=True) for words in _by_id_or_name(others)]
+            theirs = Jobs([row for page in pages for row in page])
+            found |= {ref: theirs.of(ref) for ref in others}
         missing = [ref for ref in refs if found[ref].row is None or self._is_half_forgotten(found[ref].row)]
         if missing:
-            found |= self._from_accounting(missing, found, now)
-        return found, sum(row["JobState"].startswith("RUNNING") for row in listed)
+            found |= self._from_accounting(missing, found, listed, now)
+        return found
+
+    def named(self, name: str, now: datetime, *, mine: bool) -> list[Row]:
+        """Every job of that name, one row each, by id. mine: this person's own alone, those in accounting included;
+        else everyone's, and accounting is asked only where the controller lists none.
+
+        Raises Unreachable when nothing was found and half of the records could not be asked.
+        """
+        listed = Jobs(self.queue(f"--name={name}", everyone=not mine)).named(name)
+        rows = {row["JobId"]: row for row in listed}
+        try:
+            past = self.stays(f"--name={name}", None, now, mine=mine) if mine or not rows else []
+        except Unreachable:
+            if not rows:
+                raise
+            past = []
+        for row in Jobs(latest_stays(past)).named(name):
+            if not is_live(row):
+                rows.setdefault(row["JobId"], row)
+        return sorted(rows.values(), key=by_id)
+
+    def _called(self, name: str, now: datetime) -> Found:
+        """The one job that a person calls so: the one that lives, else the one that ended. Raises Refused, with the
+        ids, where there are several."""
+        rows = self.named(name, now, mine=False)
+        rows = list(filter(is_live, rows)) or rows
+        if len(rows) > 1:
+            ids = ", ".join(f"{row['JobId']} ({row['UserId']})" for row in rows[-IDS_MAX:])
+            raise Refused(f"{len(rows)} jobs are named {name!r}: give one of the ids {ids}")
+        return Found(rows[0]) if rows else Found(None, why=self._nowhere(name))
+
+    def _nowhere(self, name: str) -> str:
+        """What it means that no record was found."""
+        if not self.facts().accounting:
+            return self._or_hidden("the controller has no record, and accounting is off", name)
+        return self._or_hidden("neither the controller nor accounting has a record", name)
+
+    def _or_hidden(self, why: str, name: str) -> str:
+        """Where the site hides jobs, one that is no attempt of ours may be there all the same."""
+        return f"{why}; {HIDDEN}" if self.facts().hides_jobs and not OURS.search(name) else why
 
     def _is_half_forgotten(self, row: Row | None) -> bool:
         """An ended array: the controller forgets its tasks one by one, accounting still has them all."""
         return row is not None and "Tasks" in row and not is_live(row) and self.facts().accounting
 
     def _from_accounting(
-        self, missing: Sequence[Ref], listed: dict[Ref, Found], now: datetime
+        self, missing: Sequence[Ref], before: dict[Ref, Found], listed: Sequence[Row], now: datetime
     ) -> dict[Ref, Found]:
         if not self.facts().accounting:
-            return {
-                ref: Found(None, why="the controller has no record, and accounting is off") for ref in missing
-            }
+            return {ref: Found(None, why=self._nowhere(ref.name)) for ref in missing}
         try:
-            jobs = Jobs(self._accounted(missing, now))
+            past = self._accounted(missing, now)
         except Unreachable as error:
-            words = f"the controller does not list it any more, and accounting did not answer: {error}"
-            return {
-                ref: listed[ref]._replace(why=words, asked=listed[ref].row is not None) for ref in missing
-            }
+            why = f"the controller does not list all of it any more, and accounting did not answer: {error}"
+            return {ref: before[ref]._replace(why=why, asked=False) for ref in missing}
+        # Accounting may be behind: of a task that the controller still lists, the controller's word counts.
+        tasks = {task_of(row) for row in listed if row.get("ArrayTaskId")}
+        jobs = Jobs([*(row for row in past if task_of(row) not in tasks), *listed])
         found = {}
         for ref in missing:
-            row = jobs.of(ref).row
-            if row is not None and is_live(row):
-                said_ = f"the controller has forgotten it, while accounting still says {row['JobState']}"
-                row, why = listed[ref].row, said_
-            else:
-                why = "" if row is not None else "neither the controller nor accounting has a record"
-            found[ref] = Found(row, listed[ref].twins, why)
+            row, why = jobs.of(ref).row, ""
+            if row is None:
+                why = self._nowhere(ref.name)
+            elif is_live(row):
+                why = f"the controller does not list it, while accounting still says {row['JobState']}"
+                row, why = before[ref].row, self._or_hidden(why, ref.name)
+            found[ref] = before[ref]._replace(row=row, why=why)
         return found
-
-
-class Jobs:
-    """Rows by id and by name, arrays summed up; single tasks of an array by their own ids too."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = [row for row in one_row_each(rows) if not is_deleted(row)]
-        self._by_id: dict[str, list[Row]] = {}
-        for row in self.rows:
-            self._by_id.setdefault(row["JobId"], []).append(row)
-        for row in rows:
-            if row.get("ArrayTaskId"):
-                for job_id in (row["JobId"], f"{row['ArrayJobId']}_{row['ArrayTaskId']}"):
-                    self._by_id.setdefault(job_id, []).append(row)
-        self._by_name: dict[str, list[Row]] = {}
-        for row in self.rows:
-            self._by_name.setdefault(row["JobName"], []).append(row)
-
-    def named(self, name: str) -> list[Row]:
-        return self._by_name.get(name, [])
-
-    def of(self, ref: Ref) -> Found:
-        """By id where there is one; else the oldest live job of that name, else the newest ended one."""
-        namesakes = [row for row in self.named(ref.name) if belongs(row, ref)]
-        if ref.cluster_job_id:
-            rows = (row for row in self._by_id.get(ref.cluster_job_id, ()) if belongs(row, ref))
-            row = max(rows, key=lambda row: row["SubmitTime"], default=None)
-        else:
-            row = next(filter(is_live, namesakes), namesakes[-1] if namesakes else None)
-        twins = tuple(other for other in namesakes if row and other is not row and is_live(other))
-        return Found(row, twins)
-
-
-def belongs(row: Row, ref: Ref) -> bool:
-    """Whether a row can be that job: its name agrees, and an attempt of ours is no older than its submit.
-
-    A job that was taken over by its id alone has no name of ours, and began before it was handed over.
-    """
-    if ref.name not in (row["JobName"], ref.cluster_job_id) and not (_is_nameless(row) and ref.submitted_at):
-        return False
-    at = moment(row["SubmitTime"])
-    if ref.submitted_at is None or at is None or not OURS.search(ref.name):
-        return True
-    return at >= ref.submitted_at - CLOCKS_APART
-
-
-def _is_nameless(row: Row) -> bool:
-    """Accounting's record of a job whose end arrived before its start did: neither name nor partition is in it,
-    and the id with the time of the submit are all there is to know it by."""
-    return row["JobName"] == "allocation" and not row["Partition"]
-
-
-def folder_of(row: Row) -> Path | None:
-    """The run's folder below the job's own working folder, for a name that can be one."""
-    if not row["WorkDir"] or not SAFE_NAME.fullmatch(row["JobName"]):
-        return None
-    return run_dir(row["WorkDir"], row["JobName"])
-
-
-def is_deleted(row: Row) -> bool:
-    folder = folder_of(row)
-    if folder is None or is_live(row):
-        return False
-    try:
-        return row["JobId"] in (folder / DELETED).read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return False
 
 
 def _by_id_or_name(refs: Iterable[Ref]) -> Iterator[str]:
     """Filters for squeue and sacct: by id where there is one, by name for the rest, in pages."""
-    ids = sorted({ref.cluster_job_id for ref in refs if re.fullmatch(r"\d+(_\d+)?", ref.cluster_job_id)})
+    ids = sorted({ref.cluster_job_id for ref in refs if JOB_ID.fullmatch(ref.cluster_job_id)})
     names = sorted({ref.name for ref in refs if not ref.cluster_job_id and SAFE_NAME.fullmatch(ref.name)})
     for switch, words in (("--jobs", ids), ("--name", names)):
         for start in range(0, len(words), PAGE):

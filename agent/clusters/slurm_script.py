@@ -1,11 +1,11 @@
-"""The batch script and the arguments of sbatch that a spec becomes; a user's own `#SBATCH` lines. Pure.
+"""The batch script and the arguments of sbatch that a spec becomes. Pure.
 
 The script goes in through stdin, so that values of variables stand in no process list. In it the wrapper runs the
 command; after a requeue it replaces the earlier record, and each task of an array has a folder of its own.
 
-A figure that the request gives beats the `#SBATCH` line of the user's script, which beats a default. What
-Watchkeeper finds the job and its log by (name, comment, folder, output) is its own; the script's lines for that are
-set aside, and shown.
+A figure that the request gives beats the `#SBATCH` line of the user's script, which beats a default. Cores and
+memory that neither gives are left to Slurm where the request came as a batch script: what the site gives is what its
+author counts on (issue 3). Any other request has the defaults of `states/spec.py`.
 
 Never: a word of a request that a shell would read as anything but that word.
 """
@@ -15,30 +15,31 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from agent.clusters.base import Refused, Submission
+from agent.clusters.slurm_directives import (
+    IDENTITY,
+    NOT_A_SUBMIT,
+    Directives,
+    directives,
+    option_names,
+    options_of,
+)
 from agent.clusters.slurm_options import Options
-from states.spec import Spec
+from states.spec import FIGURES, Figure, Request, Spec, in_proportion
 
 PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy")
 VARIABLE = re.compile(r"[A-Za-z_]\w*")
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
-SHORT = {
-    "J": "job-name", "o": "output", "e": "error", "D": "chdir", "N": "nodes", "n": "ntasks", "c": "cpus-per-task",
-    "G": "gpus", "t": "time", "p": "partition", "A": "account", "q": "qos", "x": "exclude", "d": "dependency",
-    "a": "array", "W": "wait", "H": "hold", "w": "nodelist", "C": "constraint", "h": "help", "V": "version",
-}  # fmt: skip
-IDENTITY = frozenset({"job-name", "comment", "chdir", "output", "error", "open-mode", "parsable"})
-"""What the job, its folder and its log are found by."""
-NOT_A_SUBMIT = frozenset({"wait", "wrap", "test-only", "help", "usage", "version", "uid", "clusters"})
-"""These would wait for the end, change the script, or submit nothing here."""
-GPU_OPTIONS = frozenset({"gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"})
+CPU_OPTIONS = frozenset({"cpus-per-task", "cpus-per-gpu", "exclusive"})
 MEMORY_OPTIONS = frozenset({"mem", "mem-per-cpu", "mem-per-gpu"})
 SHAPE_OPTIONS = frozenset({"nodes", "ntasks", "ntasks-per-node", "array"})
+
+NO_FIGURES = Request(command=("true",))
 
 
 class Native(NamedTuple):
@@ -47,60 +48,6 @@ class Native(NamedTuple):
     words: tuple[str, ...]
     script: str
     notes: tuple[str, ...] = ()
-
-
-class Directives(NamedTuple):
-    """The `#SBATCH` lines of a script: what is kept, what Watchkeeper sets itself."""
-
-    kept: tuple[str, ...] = ()
-    set_aside: tuple[str, ...] = ()
-
-    def has(self, names: Iterable[str]) -> bool:
-        return not option_names(self.kept).isdisjoint(names)
-
-
-def directives(text: str) -> Directives:
-    """The arguments in a script's `#SBATCH` lines; as sbatch does, only before the first command.
-
-    Raises Refused for a line whose quotes do not close.
-    """
-    kept: list[str] = []
-    aside: list[str] = []
-    for line in text.splitlines():
-        if line.strip() and not line.startswith("#"):
-            break
-        if not line.startswith("#SBATCH"):
-            continue
-        try:
-            words = shlex.split(line.removeprefix("#SBATCH"), comments=True)
-        except ValueError as error:
-            raise Refused(f"the line {line.strip()!r} of the script cannot be read: {error}") from None
-        for option in _options(words):
-            ours = option_names(option) & (IDENTITY | NOT_A_SUBMIT)
-            (aside if ours else kept).extend(option)
-    return Directives(tuple(kept), tuple(aside))
-
-
-def _options(words: Sequence[str]) -> list[list[str]]:
-    """Arguments one by one, each with the value that stands in a word of its own."""
-    found: list[list[str]] = []
-    for word in words:
-        if word.startswith("-") or not found:
-            found.append([word])
-        else:
-            found[-1].append(word)
-    return found
-
-
-def option_names(words: Iterable[str]) -> set[str]:
-    """Long names of the options among these words: `-c 4` and `--cpus-per-task=4` are both cpus-per-task."""
-    found = set()
-    for word in words:
-        if word.startswith("--"):
-            found.add(word[2:].partition("=")[0])
-        elif re.match(r"-[A-Za-z]", word):
-            found.add(SHORT.get(word[1], word[1]))
-    return found
 
 
 def check(submission: Submission, options: Options) -> None:
@@ -172,17 +119,28 @@ def _log_pattern(folder: str, array: bool) -> str:
 def _figures(spec: Spec, options: Options, own: Directives) -> list[str]:
     """Nodes, cores, memory, GPUs and time, where the request gives them or the script does not."""
     words = []
-    if spec.replicas > 1 or not own.has(SHAPE_OPTIONS):
+    asked = option_names((*options.sbatch_args, *spec.extra_args))
+    if spec.replicas > 1 or not (own.has(SHAPE_OPTIONS) or "nodes" in asked):
         words += [f"--nodes={spec.replicas}", "--ntasks-per-node=1"]
-    if spec.cpu != (8.0 * spec.gpu or 1.0) or not own.has({"cpus-per-task", "cpus-per-gpu", "exclusive"}):
+    if _is_ours_to_say("cpu", spec, own) and asked.isdisjoint(CPU_OPTIONS):
         words.append(f"--cpus-per-task={math.ceil(spec.cpu)}")
-    if spec.memory_mib != (32_768 * spec.gpu or 1024) or not own.has(MEMORY_OPTIONS):
+    if _is_ours_to_say("memory_mib", spec, own) and asked.isdisjoint(MEMORY_OPTIONS):
         words.append(f"--mem={spec.memory_mib}M")
-    if spec.gpu:
+    if spec.gpu and own.has(
+        {"gpus-per-node"}
+    ):  # the same word beats the script's; beside --gres it would add to it
+        words.append(f"--gpus-per-node={options.gres}:{spec.gpu}".replace("=gpu:", "="))
+    elif spec.gpu:
         words.append(f"--gres={options.gres}:{spec.gpu}")
     if spec.time_limit_s is not None:
         words.append(f"--time={max(1, math.ceil(spec.time_limit_s / 60))}")
     return words
+
+
+def _is_ours_to_say(figure: Figure, spec: Spec, own: Directives) -> bool:
+    """The request gave it, or nobody did and there is no batch script that leaves it to Slurm. 0: left to Slurm."""
+    value, guess = getattr(spec, figure), in_proportion(NO_FIGURES, spec.gpu)[FIGURES.index(figure)]
+    return bool(value) and (figure in spec.stated or value != guess or not own.kept)
 
 
 def _place(spec: Spec, options: Options, own: Directives) -> list[str]:
@@ -217,8 +175,8 @@ def _place(spec: Spec, options: Options, own: Directives) -> list[str]:
 def _script(submission: Submission, options: Options, own: Directives, wrapper: str, folder: str) -> str:
     spec = submission.spec
     lines = ["#!/bin/sh"]
-    lines += [f"#SBATCH {shlex.join(option)}" for option in _options(own.kept)]
-    lines += [f"# from the script, set aside: {shlex.join(option)}" for option in _options(own.set_aside)]
+    lines += [f"#SBATCH {shlex.join(option)}" for option in options_of(own.kept)]
+    lines += [f"# from the script, set aside: {shlex.join(option)}" for option in options_of(own.set_aside)]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in spec.env.items()]
     lines += _surroundings(submission)
     record = f"{shlex.quote(folder)}${{SLURM_ARRAY_TASK_ID:+/$SLURM_ARRAY_TASK_ID}}"
@@ -238,8 +196,8 @@ def _surroundings(submission: Submission) -> list[str]:
         names = (spelt for low in PROXY_NAMES for spelt in (low, low.upper()))
         lines.append("export " + " ".join(f"{name}={shlex.quote(spec.proxy)}" for name in names))
     if spec.replicas > 1:
-        # Since 22.05 srun does not take the cores of the job over by itself.
-        lines.append('export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"')
+        # Since 22.05 srun does not take the cores of the job over by itself; an empty figure it refuses.
+        lines.append('[ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"')
         if "MASTER_ADDR" not in spec.env:
             lines.append('MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)')
             lines.append("export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))")

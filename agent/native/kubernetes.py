@@ -96,9 +96,7 @@ def _job(built: Building, job: dict[str, Any], where: str) -> None:
     elif spec.get("suspend"):
         built.note("suspend is left out: a run is submitted to start")
     pod = mapping(template.get("spec"))
-    limit = pod.pop("activeDeadlineSeconds", None) or spec.get("activeDeadlineSeconds")
-    if limit:
-        built.request["time_limit_s"] = limit
+    _time_limit(built, pod.pop("activeDeadlineSeconds", None), spec.get("activeDeadlineSeconds"))
     inside = _labels(built, mapping(template.get("metadata")))
     if not pod.get("containers"):
         raise UserFileError(f"{where}: the Job has no container")
@@ -123,6 +121,18 @@ def _replicas(built: Building, spec: dict[str, Any], over: dict[str, Any]) -> No
         built.note(f"{parallelism} of {replicas} pods run at a time: they are no gang that starts together")
     if completions is None and replicas != 1:
         built.note("a queue of work without `completions` is watched as a gang: every pod must succeed")
+
+
+def _time_limit(built: Building, of_pod: Any, of_job: Any) -> None:
+    """A run's limit counts from its start on a node, as a pod's own does; a Job's counts the wait too."""
+    if of_pod or of_job:
+        built.request["time_limit_s"] = of_pod or of_job
+    if of_pod and of_job:
+        built.note("activeDeadlineSeconds of the Job is left out: its pod has one")
+    elif of_job:
+        built.note(
+            "activeDeadlineSeconds became `time_limit_s`, which counts from the start on a node, not the wait"
+        )
 
 
 def _labels(built: Building, metadata: dict[str, Any]) -> dict[str, Any]:

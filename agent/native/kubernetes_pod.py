@@ -13,17 +13,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from agent.clusters.kubernetes_objects import quantity
 from agent.native.converted import Building
+from agent.native.kubernetes_volumes import put_mounts
 from agent.yamlfile import UserFileError
 
 GPU = "nvidia.com/gpu"
-QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([numkKMGTP]?i?)")
-UNITS = {
-    "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
-}  # fmt: skip
 REPLACED = re.compile(r"\$\(\w+\)|\$\$")
-SHARED_MEMORY = "/dev/shm"
 LEFT_OUT: Mapping[str, str] = {
     "restartPolicy": "Watchkeeper restarts, where it makes sense, and not Kubernetes",
 }
@@ -41,7 +37,7 @@ def put_pod(built: Building, pod: dict[str, Any], where: str) -> None:
     _folder(built, work, over)
     _variables(built, work, over)
     _resources(built, work)
-    _mounts(built, pod, work, over)
+    put_mounts(built, pod, work, [*others, *(pod.get("initContainers") or ())])
     over |= work
     if others:
         built.note(f"{len(others)} more containers run beside the work; the log is that of the first")
@@ -109,79 +105,30 @@ def _resources(built: Building, work: dict[str, Any]) -> None:
     given = work.pop("resources", None) or {}
     requests, limits = (dict(given.get(field) or {}) for field in ("requests", "limits"))
     asked = limits | requests
-    beyond: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
+    beyond = {field: value for field, value in given.items() if field not in ("requests", "limits")}
     for kind, field in ((GPU, "gpu"), ("cpu", "cpu"), ("memory", "memory_mib")):
-        amount = quantity(str(asked.get(kind, "")))
+        amount = quantity(asked.get(kind))
         if amount is None:
+            if kind != GPU:
+                built.request[field] = 0
+                built.note(
+                    f"no {kind} is given: that is left to the namespace's own default, as in the manifest"
+                )
             continue
         built.request[field] = _counted(field, amount)
-        if quantity(str(limits.get(kind, asked[kind]))) != amount:
-            laid = {"resources": {"requests": {kind: str(asked[kind])}, "limits": {kind: str(limits[kind])}}}
+        if quantity(limits.get(kind)) != amount:
+            limit = str(limits[kind]) if kind in limits else None  # None takes ours away
+            laid = {"resources": {"requests": {kind: str(asked[kind])}, "limits": {kind: limit}}}
             built.keep(_laid_over({"containers": [{"name": "main", **laid}]}), backing=field)
-    for kind, value in asked.items():
-        if kind not in (GPU, "cpu", "memory"):
-            beyond["requests"][kind] = str(requests.get(kind, value))
-            beyond["limits"][kind] = str(limits.get(kind, value))
-    if any(beyond.values()):
+    for kind in asked.keys() - {GPU, "cpu", "memory"}:
+        for field, amounts in (("requests", requests), ("limits", limits)):
+            if kind in amounts:
+                beyond.setdefault(field, {})[kind] = str(amounts[kind])
+    if beyond:
         work["resources"] = beyond
-    if "memory" not in asked:
-        gpus = built.request.get("gpu", 0)
-        built.note(
-            f"no memory is given: {32 * gpus or 1} GiB is asked for, and is the limit; `--memory-mib` sets it"
-        )
 
 
 def _counted(field: str, amount: float) -> int | float:
     if field == "memory_mib":
         return max(1, round(amount / 2**20))
     return int(amount) if field == "gpu" or amount == int(amount) else amount
-
-
-def quantity(text: str) -> float | None:
-    """`500m`, `16`, `64Gi` as a number (cores, bytes); None for no quantity (Kubernetes API conventions)."""
-    match = QUANTITY.fullmatch(text)
-    return float(match[1]) * UNITS[match[2]] if match and match[2] in UNITS else None
-
-
-def _mounts(built: Building, pod: dict[str, Any], work: dict[str, Any], over: dict[str, Any]) -> None:
-    """Claims, folders of the node and NFS become `mounts`. If there is any other kind, all of them are laid over:
-    the list of a container's mounts is replaced as a whole."""
-    volumes = {str(one.get("name")): one for one in pod.get("volumes") or ()}
-    mounts = work.pop("volumeMounts", None) or []
-    inits = pod.get("initContainers") or ()
-    beside = {str(one.get("name")) for other in inits for one in other.get("volumeMounts", ())}
-    words, odd, shared = [], [], []
-    for mount in mounts:
-        volume = volumes.get(str(mount.get("name")), {})
-        if mount.get("mountPath") == SHARED_MEMORY and "emptyDir" in volume and built.request.get("gpu"):
-            shared.append(
-                "/dev/shm is left out: a job with GPUs gets memory there by itself (`shared_memory`)"
-            )
-            continue
-        source = _source(volume)
-        if source and not {"subPathExpr", "mountPropagation"} & mount.keys():
-            below = f"/{str(mount['subPath']).strip('/')}" if mount.get("subPath") else ""
-            read_only = ":ro" if mount.get("readOnly") else ""
-            words.append(f"{source}{below}:{mount.get('mountPath')}{read_only}")
-        else:
-            odd.append(str(mount.get("name")))
-    if odd or beside:
-        over["volumeMounts"] = mounts
-        built.note("volumes other than claims, folders of the node and NFS are mounted as the manifest says, and the"
-                   " workspace must be among its mounts")  # fmt: skip
-        return
-    pod.pop("volumes", None)
-    for told in shared:
-        built.note(told)
-    if words:
-        built.request["mounts"] = words
-
-
-def _source(volume: Mapping[str, Any]) -> str:
-    """The source as a request's `mounts` words it; "" for another kind."""
-    if claim := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
-        return f"claim:{claim}"
-    if path := (volume.get("hostPath") or {}).get("path"):
-        return f"host:{str(path).rstrip('/')}"
-    nfs = volume.get("nfs") or {}
-    return f"nfs:{nfs['server']}:{str(nfs['path']).rstrip('/')}" if "server" in nfs and "path" in nfs else ""

@@ -1,7 +1,7 @@
 """A `ray job submit` line as a request (the manual of Ray's job command line).
 
 The entrypoint is the command; variables in front of it and those of the runtime environment become `env`. Ray
-reserves nothing for an entrypoint that asks for nothing, and that is kept: an explicit 0 is passed through.
+reserves nothing for an entrypoint that asks for nothing, and that is kept: its figures are 0.
 
 Never: a header of the line (it may be a token); a package install let through without a word (C12).
 """
@@ -89,10 +89,7 @@ def _amounts(built: Building, given: dict[str, str]) -> None:
         if not isinstance(amounts[kind], int | float) or isinstance(amounts[kind], bool):
             raise UserFileError(f"ray: --entrypoint-num-{kind} takes a number, not {word!r}")
     cpus, gpus = amounts["cpus"], amounts["gpus"]
-    if cpus > 0:
-        built.request["cpu"] = cpus
-    else:
-        built.keep("--entrypoint-num-cpus=0", backing="cpu")
+    built.request["cpu"] = cpus
     if gpus:
         built.request["gpu"] = math.ceil(gpus)
         if gpus != math.ceil(gpus):
@@ -100,10 +97,7 @@ def _amounts(built: Building, given: dict[str, str]) -> None:
     memory = given.pop("--entrypoint-memory", "0")
     if not memory.isdecimal():
         raise UserFileError(f"ray: --entrypoint-memory takes bytes, not {memory!r}")
-    if int(memory):
-        built.request["memory_mib"] = math.ceil(int(memory) / MIB)
-    else:
-        built.keep("--entrypoint-memory=0", backing="memory_mib")
+    built.request["memory_mib"] = math.ceil(int(memory) / MIB)
 
 
 def _environment(given: dict[str, str], read: ReadText) -> dict[str, Any]:

@@ -37,6 +37,8 @@ WITHOUT_MEANING: Mapping[str, str] = {
     "uid": "a run is its owner's",
     "gid": "a run is its owner's",
 }
+IGNORED = frozenset({"job-name", "chdir", *WITHOUT_MEANING})
+"""Options of a script that say nothing of what the job is given."""
 WORTH_SAYING: Mapping[str, str] = {
     "array": "its tasks are watched as one run with counts",
     "dependency": "it waits for that in the queue; `singleton` holds nothing back, as each attempt has its own name",
@@ -63,7 +65,8 @@ def from_script(
     can be run by itself. line: options of the `sbatch` line that named it. Raises UserFileError for what sbatch would
     refuse."""
     built = Building("sbatch")
-    _options(built, [*of_script(text, where=where or path), *line])
+    own = of_script(text, where=where or path)
+    _options(built, [*own, *line], bare=IGNORED.issuperset(option.name for option in own))
     built.request["command"] = [*([] if executable else _interpreter(text)), path, *args]
     return built.done()
 
@@ -78,7 +81,7 @@ def from_line(words: Sequence[str], *, read: ReadText, executable: bool = False,
     wrapped = next((option.value for option in reversed(options) if option.name == "wrap"), None)
     if wrapped is not None:
         built = Building("sbatch")
-        _options(built, [option for option in options if option.name != "wrap"])
+        _options(built, [option for option in options if option.name != "wrap"], bare=True)
         built.request["command"] = wrapped
         return built.done()
     if not rest:
@@ -92,14 +95,14 @@ def from_line(words: Sequence[str], *, read: ReadText, executable: bool = False,
     return from_script(text, where=rest[0], path=path, args=rest[1:], executable=executable, line=options)
 
 
-def _options(built: Building, options: Sequence[Option]) -> None:
+def _options(built: Building, options: Sequence[Option], *, bare: bool) -> None:
     given = {option.name: option for option in options}
     if "job-name" in given:
         built.name(given["job-name"].value or "")
     if "chdir" in given:
         built.request["workspace"] = given["chdir"].value
     _group(built, given)
-    sbatch_figures.put(built, given)
+    sbatch_figures.put(built, given, bare=bare)
     own = sbatch_figures.TAKEN | {"job-name", "chdir", "account", "partition"}
     for name, option in given.items():
         if name in WITHOUT_MEANING:

@@ -2,8 +2,10 @@
 
 A request's figures are per replica, and a replica is a node: tasks of a node are counted together, `--gpus` is a
 total of the job (sbatch's manual). Where a word says more than a figure can (a GPU's type), the word is kept too.
+Cores and memory that nobody gives, or that a kept word gives, are 0: left to Slurm, whose site has its own defaults.
 
-Never: a figure from a word that cannot be read; the word is passed through as it is then.
+Never: a figure from a word that cannot be read (the word is passed through as it is); one of ours where the site has
+its own.
 """
 
 from __future__ import annotations
@@ -38,24 +40,31 @@ class Shape(NamedTuple):
     tasks: int
 
 
-def put(built: Building, given: Given) -> None:
-    """Nodes, GPUs, cores, memory and time into the request; what else must be said, into the words kept."""
-    shape = _shape(built, given)
+def put(built: Building, given: Given, *, bare: bool) -> None:
+    """Nodes, GPUs, cores, memory and time into the request; what else must be said, into the words kept. bare: the
+    command is no script with `#SBATCH` lines of its own."""
+    shape = _shape(built, given, bare)
     gpus = _gpus(built, given, shape)
     cpus = _cpus(built, given, shape, gpus)
     _memory(built, given, gpus, cpus)
     _time(built, given)
 
 
-def _shape(built: Building, given: Given) -> Shape:
+def _shape(built: Building, given: Given, bare: bool) -> Shape:
+    """Nodes, and tasks of each. Several replicas of a bare command are one on each node, while sbatch runs it once on
+    the first: there the nodes stay a word of Slurm's."""
     nodes, ntasks, per_node = (_value(given, name) for name in ("nodes", "ntasks", "ntasks-per-node"))
     span = NODES.fullmatch(nodes)
     count = int(span[1]) if span else None
-    if count is not None and count > 1:
+    several, open_ended = count is not None and count > 1, bool(nodes) and (span is None or bool(span[2]))
+    if several and not bare:
         built.request["replicas"] = count
-    if nodes and (span is None or span[2]):
+    if open_ended or (several and bare):
         built.keep(f"--nodes={nodes}", backing="replicas")
+    if open_ended:
         built.note(f"--nodes={nodes}: Slurm chooses how many; the least is what the run counts with")
+    if several and bare:
+        built.note(f"--nodes={nodes}: the command runs once, as by sbatch; its own srun reaches every node")
     total = int(ntasks) if ntasks.isdigit() else None
     if ntasks and total != 1:
         built.keep(f"--ntasks={ntasks}", backing="replicas")
@@ -110,7 +119,7 @@ def _gpu_count(gres: str) -> int | None:
 
 
 def _cpus(built: Building, given: Given, shape: Shape, gpus: int) -> int:
-    """Cores of a node; 0 where it is not said."""
+    """Cores of a node; 0 where they are Slurm's to say."""
     per_task, per_gpu = given.get("cpus-per-task"), given.get("cpus-per-gpu")
     if per_task is not None and (per_task.value or "").isdigit():
         cpus = int(per_task.value or 0) * shape.tasks
@@ -123,15 +132,11 @@ def _cpus(built: Building, given: Given, shape: Shape, gpus: int) -> int:
         return cpus
     for option in filter(None, (per_task, per_gpu)):
         built.keep(option.word, backing="cpu")
-    if per_task is None and per_gpu is None and "exclusive" not in given:
-        built.request["cpu"] = shape.tasks
-        if shape.tasks > 1:
-            built.keep("--cpus-per-task=1", backing="cpu")
-        if gpus:
-            built.note(
-                "no cores are given, so each task gets one, as Slurm itself gives it; `--cpu` sets them"
-            )
-        return shape.tasks
+    built.request["cpu"] = 0
+    if per_task is None and per_gpu is None and "exclusive" not in given and gpus:
+        built.note(
+            "no cores are given: a task gets what the site has set, one as a rule; `--cpu` asks for more"
+        )
     return 0
 
 
@@ -140,6 +145,7 @@ def _memory(built: Building, given: Given, gpus: int, cpus: int) -> None:
     if whole:
         built.request["memory_mib"] = whole
         return
+    built.request["memory_mib"] = 0
     if "mem" in given:
         built.keep(given["mem"].word, backing="memory_mib")
         return
@@ -152,8 +158,7 @@ def _memory(built: Building, given: Given, gpus: int, cpus: int) -> None:
         if option is not None:
             built.keep(option.word, backing="memory_mib")
             return
-    asked = f"{32 * gpus} GiB, 32 for each GPU" if gpus else "1 GiB"
-    built.note(f"no memory is given: {asked} as for any run; `--memory-mib` sets it")
+    built.note("no memory is given: the job gets what the site has set; `--memory-mib` asks for some")
 
 
 def _time(built: Building, given: Given) -> None:

@@ -20,7 +20,7 @@ from states.credentials import MalformedGroups, find_pair, groups
 from states.effects import RunCheck
 from states.events import CheckFinished
 from states.job import Check, CheckLevel, Job
-from states.observation import Capacity
+from states.kinds_of_work import in_words, kind_of
 
 CheckFunction = Callable[[Job, Ports], Check]
 
@@ -46,15 +46,13 @@ def run_check(effect: RunCheck, asked: AskedEffect, job: Job, ports: Ports, leas
 
 
 def checks(secrets: Secrets) -> Mapping[str, CheckFunction]:
-    """Every check of this process, by the names of `states.preflight.CHECKS`."""
+    """The checks of what surrounds the run, by the names of `states.preflight.CHECKS`."""
     return {
         "workspace": workspace,
         "credentials": lambda job, ports: credentials(job, secrets),
         "group": lambda job, ports: group(job, secrets),
         "image": image,
-        "environment": environment,
         "network": network,
-        "capacity": capacity,
     }
 
 
@@ -124,8 +122,9 @@ def image(job: Job, ports: Ports) -> Check:
     if not job.capabilities.needs_image:
         return _row("image", "fine", "this cluster runs without one", rule="C5")
     if job.spec.image:
-        return _row("image", "fine", f"{job.spec.image}, as handed", rule="C5")
-    return _from_library(job, ports, "image", "C5") or _row(
+        ordered = next((words for words in job.by_order if words.startswith("image ")), "")
+        return _row("image", "fine", ordered or f"{job.spec.image}, as handed", rule="C5")
+    return from_library(job, ports, "image", "C5") or _row(
         "image",
         "ask",
         "None was given, and the library has none for this kind of work.",
@@ -134,88 +133,25 @@ def image(job: Job, ports: Ports) -> Check:
     )
 
 
-def environment(job: Job, ports: Ports) -> Check:
-    """C6: the one handed, else the library's, else the image's (or the machine's) own.
-
-    A remembered one is a hint: it is looked at like one that was handed, and is stale when it is not there (H3, F5).
-    """
-    handed = job.spec.environment
-    remembered = None if handed else _from_library(job, ports, "environment", "C6")
-    path = handed or (remembered.found["environment"] if remembered else "")
-    if not path:
-        return _row("environment", "fine", "the one that the image or the machine has", rule="C6")
-    workspace = Path(job.spec.workspace)
-    where = workspace / path
-    if (where / "bin" / "python").exists():
-        return remembered or _row("environment", "fine", f"{path} has an interpreter", rule="C6")
-    seen = where.parent.exists() or (workspace.is_dir() and where.is_relative_to(workspace))
-    if not seen and job.cluster != "local":
-        return remembered or _row("environment", "could_not", f"{path} cannot be seen from here", rule="C6")
-    wanted = Path(job.spec.workspace, "requirements.txt")
-    facts = {"requirements": str(wanted)} if wanted.exists() else {}
-    if remembered:
-        facts["stale"] = path
-    said = f"{path} has no bin/python." + (" It was remembered for this kind of work." if remembered else "")
-    return _row("environment", "ask", said, rule="C6", question="environment", facts=facts)
-
-
 def network(job: Job, ports: Ports) -> Check:
     """C7: a recorded proxy is applied; none is no reason to stop."""
     if job.spec.proxy:
         return _row("network", "fine", "the proxy that was handed", rule="C7")
-    return _from_library(job, ports, "proxy", "C7", row="network") or _row(
+    return from_library(job, ports, "proxy", "C7", row="network") or _row(
         "network", "fine", "no proxy is on record; the cluster's own network is used", rule="C7"
     )
 
 
-def capacity(job: Job, ports: Ports) -> Check:
-    """C2, C3: whether the figure fits now in the group that is billed; the figure itself is not touched.
-
-    A request that is refused (a group that is not configured) makes no cluster call at all (B3).
-    """
-    if any(check.level == "refuse" for check in job.checks.values()):
-        return _row("capacity", "note", "not read, since the request is refused", rule="B3")
-    free = ports.cluster_of(job).capacity(job.request.group)
-    lacking = _lacking(job, free)
-    if not lacking:
-        return _row("capacity", "fine", f"fits now ({_free_words(free)})", rule="C2")
-    return _row("capacity", "ask", f"{'; '.join(lacking)}.", rule="C3", question="capacity")
-
-
-def _lacking(job: Job, free: Capacity) -> list[str]:
-    spec = job.spec
-    wants: tuple[tuple[str, float, float | None], ...] = (
-        ("GPUs", spec.gpu * spec.replicas, free.free_gpu),
-        ("CPU cores", spec.cpu * spec.replicas, free.free_cpu),
-        ("MiB of memory", spec.memory_mib * spec.replicas, free.free_memory_mib),
-    )
-    lacking = [
-        f"{want:g} {what} asked, {have:g} free"
-        for what, want, have in wants
-        if have is not None and want > have
-    ]
-    if free.block_gpu is not None and spec.gpu > free.block_gpu and not lacking:
-        lacking.append(f"{spec.gpu} GPUs asked on one node, {free.block_gpu} free on the best one")
-    return lacking
-
-
-def _free_words(free: Capacity) -> str:
-    parts = [
-        f"{value:g} {what} free"
-        for what, value in (("GPUs", free.free_gpu), ("CPU cores", free.free_cpu))
-        if value is not None
-    ]
-    return ", ".join(parts) or "the cluster tells no figures"
-
-
-def _from_library(job: Job, ports: Ports, field: str, rule: str, *, row: str = "") -> Check | None:
+def from_library(job: Job, ports: Ports, field: str, rule: str, *, row: str = "") -> Check | None:
     """The fit of the library, said with the reason for the match (H2)."""
     if ports.library is None:
         return None
-    entry = ports.library.best(job.request.purpose or job.request.name or "", field)
+    kind = kind_of(job.request, job.spec.workspace)
+    entry = ports.library.best(kind, field)
     if entry is None:
         return None
-    said = f"{entry.value} from the library ({entry.why})"
+    others = f"; other options on record: {entry.others}" if entry.others else ""
+    said = f"{entry.value} from the library ({entry.why}; {in_words(job.request, kind)}{others})"
     return _row(
         row or field, "fine", said, rule=rule, found={field: entry.value}, facts={"note": f"{field}: {said}"}
     )

@@ -8,11 +8,10 @@ Never: run the command; copy the value of a credential; ask about what is only a
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.lint import lint_text, scene
+from agent.lint import lint_text, scene, shell_text
 from agent.ports import Ports
 from states.credentials import find_credentials, is_secret
 from states.job import Check, CheckLevel, Job
@@ -67,14 +66,7 @@ def _report(job: Job) -> Report:
         staging=bool(job.parent) and job.request.purpose.startswith("environment of "),
         env=spec.env,
     )
-    return lint_text(Source("command", _text(spec.command)), about, workspace if visible else None)
-
-
-def _text(command: tuple[str, ...]) -> str:
-    """The command as a shell text: the string of `bash -c`, else its words quoted."""
-    if len(command) == 3 and command[0].rsplit("/", 1)[-1] in ("bash", "sh") and command[1] == "-c":
-        return command[2]
-    return shlex.join(command)
+    return lint_text(Source("command", shell_text(spec.command)), about, workspace if visible else None)
 
 
 def _target(mount: str) -> str:

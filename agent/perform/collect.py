@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from agent.asked import AskedEffect
-from agent.clusters.wrapper import record, run_dir
+from agent.clusters.wrapper import FOLDER, record, run_dir
 from agent.leases import Lease
 from agent.ports import Ports
 from states.effects import Collect
@@ -52,7 +52,7 @@ def _artifacts(workspace: Path, pattern: str) -> Iterator[Artifact]:
         return
     root = workspace.resolve()
     for path in sorted(workspace.glob(relative))[:ARTIFACTS_MAX]:
-        if not path.resolve().is_relative_to(root):
+        if not path.resolve().is_relative_to(root) or _is_ours(path.relative_to(workspace), relative):
             continue
         size_bytes = _size(path)
         if size_bytes is None:
@@ -61,6 +61,11 @@ def _artifacts(workspace: Path, pattern: str) -> Iterator[Artifact]:
         yield Artifact(
             path=str(path.relative_to(workspace)), size_bytes=size_bytes, modified_at=written, declared=True
         )
+
+
+def _is_ours(path: Path, pattern: str) -> bool:
+    """What Watchkeeper itself keeps there (records, reports) is no output of a run, unless asked for by name."""
+    return path.parts[:1] == (FOLDER,) and not pattern.startswith(FOLDER)
 
 
 def _inside(workspace: Path, pattern: str) -> str | None:

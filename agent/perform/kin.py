@@ -36,6 +36,7 @@ def tell_parent(effect: TellParent, asked: AskedEffect, job: Job, ports: Ports, 
         cause=effect.cause,
         evidence=job.diagnosis.evidence,
         summary=effect.summary,
+        found=effect.found,
     )
     ports.store.apply(effect.parent, event)
     crash.point("parent-told")

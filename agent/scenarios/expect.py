@@ -162,7 +162,7 @@ def _question(world: World, wanted: QuestionSeen, question: Question) -> Iterato
         "chosen": (wanted.chosen, question.chosen),
         "value": (wanted.value, question.value),
         "by": (wanted.by, question.by),
-        "default": (wanted.default, question.template.default),
+        "default": (wanted.default, question.default.key),
         "deadline": (wanted.deadline, (question.answer_by - question.asked_at).total_seconds()),
     }
     for name, (should, was) in values.items():

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from agent.scenarios.seen import Expect, Never
 from agent.scenarios.units import Op, Rule, Seconds, Texts
 from states.observation import Capacity, Phase, Waiting
+from states.orders import Orders
 from states.reading import Frozen
 from states.spec import Request
 
@@ -163,6 +164,9 @@ class ClusterStory(Frozen):
     needs_image: bool = False
     needs_credentials: Texts = ()
     needs_group: bool = False
+    idle_preempted_every_s: Seconds | None = None
+    predicts: str = "feasible"
+    """What it says of a preview."""
 
 
 # --- what goes wrong ---------------------------------------------------------------------------------------
@@ -179,6 +183,13 @@ class SubmitStory(Frozen):
     reason: str = ""
     cause: str = ""
     retryable: bool = False
+
+
+class PreviewStory(Frozen):
+    """The cluster refuses a preview: the first one given refuses the first call, and so on."""
+
+    reason: str
+    cause: str = ""
 
 
 class AwayStory(Frozen):
@@ -237,6 +248,7 @@ class Faults(Frozen):
     """Everything that goes wrong."""
 
     submit: tuple[SubmitStory, ...] = ()
+    predict: tuple[PreviewStory, ...] = ()
     away: tuple[AwayStory, ...] = ()
     stale: tuple[StaleStory, ...] = ()
     again: tuple[AgainStory, ...] = ()
@@ -303,7 +315,7 @@ class Reading(Frozen):
 
 
 class LibraryStory(Frozen):
-    """An entry of the library before the story begins."""
+    """An entry of the library before the story begins. `{workspace}` in a purpose is the story's own."""
 
     purpose: str
     image: str = ""
@@ -324,6 +336,8 @@ class Story(Frozen):
     language: Literal["en", "zh"] = "en"
     policy: dict[str, float | int | bool] = {}
     cluster: ClusterStory = ClusterStory()
+    orders: Orders = Orders()
+    site_orders: Orders = Orders()
     keys: dict[str, str] | tuple[str, ...] = ()
     library: tuple[LibraryStory, ...] = ()
     there: tuple[Stranger, ...] = ()
@@ -341,6 +355,8 @@ class Story(Frozen):
     """The second and later cluster jobs of the run (a resubmission, a twin of our own)."""
     smoke: tuple[JobStory, ...] = ()
     build: tuple[JobStory, ...] = ()
+    stage: tuple[JobStory, ...] = ()
+    repair: tuple[JobStory, ...] = ()
     answers: tuple[Answer, ...] = ()
     actions: tuple[Action, ...] = ()
     reader: tuple[Reading, ...] | None = None

@@ -15,13 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
+from agent.checks import every_check
 from agent.clock import VirtualClock
 from agent.clusters.base import Submission
 from agent.clusters.scripted import Away, JobScript, ScriptedCluster, Stale, SubmitFault
 from agent.database import Redact
 from agent.library import Library
-from agent.perform.checks import checks
-from agent.perform.checks_lint import lint_check
 from agent.ports import Ports
 from agent.redaction import Redactor
 from agent.scenarios.model import JobStory, Story
@@ -33,6 +32,7 @@ from states.effects import Interpret, Remember
 from states.events import Interpreted
 from states.job import Job
 from states.observation import Capabilities, Capacity
+from states.orders import Standing
 from states.spec import Request
 
 START = datetime(2031, 3, 14, 9, 0, tzinfo=UTC)
@@ -136,7 +136,11 @@ class World:
             redact=lambda text: self.redactor.text(text),
             reader=self.reader if self.story.reader is not None else None,
             library=self.library,
-            checks={**checks(self.secrets), **({"request": lint_check} if self.story.lint else {})},
+            checks={
+                name: check
+                for name, check in every_check(self.secrets).items()
+                if name != "request" or self.story.lint
+            },
             delegate_child=lambda job, child, request: self.service.delegate_child(job, child, request),
             announce=self._touch,
         )
@@ -147,6 +151,7 @@ class World:
             default_cluster=self.cluster.name,
             policy_layers=[("the scenario", self.story.policy)],
             language=self.story.language,
+            orders=Standing(person=self.story.orders, site=self.story.site_orders),
         )
 
     def _touch(self, job_id: str) -> None:
@@ -202,6 +207,8 @@ class World:
                 )
                 for one in faults.submit
             },
+            previews=[(one.reason, one.cause) for one in faults.predict],
+            predicts=told.predicts,
             away=[Away(self.at(o.since), self.at(o.until), frozenset(o.calls)) for o in faults.away],
             stale=[Stale(self.at(o.since), self.at(o.until), o.age) for o in faults.stale],
         )
@@ -211,20 +218,29 @@ class World:
 
     def _casting(self, submission: Submission, created: int) -> JobScript:
         """Which of the story's jobs a submit creates: the run's own in order, or a smoke or build run's."""
-        request, command = self.story.request, submission.spec.command
-        role = "build"
-        if request is not None and command == request.command:
-            role = "own"
-        elif request is not None and request.smoke and command == request.smoke:
-            role = "smoke"
+        role = self._role(submission)
         number = self._cast[role] = self._cast.get(role, 0) + 1
         scripts = self._scripts[role]
         return scripts[min(number, len(scripts)) - 1]
 
+    def _role(self, submission: Submission) -> str:
+        """own for the run itself, else what its child is for: the submit's name begins with the child's id."""
+        for run in self.seen:
+            for child, purpose in self.store.load(run).children.items():
+                if submission.name.startswith(f"{child}-"):
+                    return purpose.partition(":")[0]
+        return "own"
+
     def _all_scripts(self) -> dict[str, list[JobScript]]:
         """Every job of the story, made before it begins: what is wrong in one is a fault of the file."""
         story = self.story
-        told = {"own": (story.first(), *story.then), "smoke": story.smoke, "build": story.build}
+        told = {
+            "own": (story.first(), *story.then),
+            "smoke": story.smoke,
+            "build": story.build,
+            "stage": story.stage,
+            "repair": story.repair,
+        }
         return {role: [self.script(one) for one in jobs or (JobStory(),)] for role, jobs in told.items()}
 
     def _prepare(self) -> None:
@@ -239,10 +255,11 @@ class World:
 
     def _fill_library(self, place: int, values: Mapping[str, str], entry: Any) -> None:
         library = Library(self.store)
+        purpose = entry.purpose.replace("{workspace}", str(self.workspace))
         given = {name: value for name, value in values.items() if value}
         for number in range(entry.worked + entry.used):
             effect = Remember(
-                what="worked" if number < entry.worked else "used", purpose=entry.purpose, values=given
+                what="worked" if number < entry.worked else "used", purpose=purpose, values=given
             )
             library.remember(f"before:{place}:{number}", effect, START - timedelta(days=1))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from states.actions.asking import answer_words, close_by, closed_words
 from states.actions.change import Change, after
 from states.actions.parts import CHILD_ROWS, order_stop, preflight_after
+from states.answers import NotAnAnswer, understand
 from states.effects import (
     RunCheck,
     StopJob,
@@ -18,7 +19,7 @@ from states.events import (
 )
 from states.guards import question_at
 from states.job import Job, StopOrder
-from states.questions import NotAnAnswer, understand
+from states.preflight import LATER
 from states.timers import look_s
 
 
@@ -53,7 +54,7 @@ def take_answer_and_check(job: Job, event: Answered | WakeDue) -> Change:
 def take_answer_and_respecify(job: Job, event: Answered | WakeDue) -> Change:
     """A refused submit gets a new value: the whole gate is passed again, and a new attempt is submitted."""
     closed, tells = close_by(job, event)
-    names = tuple(name for name in closed.checks if name not in CHILD_ROWS)
+    names = tuple(name for name in closed.checks if name not in CHILD_ROWS | LATER)
     again = closed.but(checks={}, checks_open=names, checks_at=event.at, overridden=())
     return Change(again, (*tells, *(RunCheck(name=name) for name in names)), answer_words(job, event))
 
@@ -61,7 +62,9 @@ def take_answer_and_respecify(job: Job, event: Answered | WakeDue) -> Change:
 def take_answer_and_stop(job: Job, event: Answered | WakeDue) -> Change:
     """The answer (or a default that the seed names: E11) is to stop."""
     closed, tells = close_by(job, event)
-    by = event.by if isinstance(event, Answered) else "the question's default"
+    question = question_at(job, event)
+    ordered = question.preset_by if question is not None else ""
+    by = event.by if isinstance(event, Answered) else ordered or "the question's default"
     order = StopOrder(by=by, reason=f"answered: {answer_words(job, event)}", rule="G2", at=event.at)
     change = order_stop(closed, event.at, order, "it is being stopped")
     return Change(change.job, (*tells, *change.effects), answer_words(job, event))

@@ -10,13 +10,15 @@ from datetime import datetime
 
 from states import reports
 from states.actions.change import Change, after, purpose_of, tell
+from states.answers import Choice, understand
 from states.effects import AnyEffect, Ask, Remember, Withdraw
 from states.events import Answered, WakeDue
 from states.guards import question_at
 from states.job import QUESTIONS_MAX, TOPICS_MAX, Check, Job
 from states.preflight import with_values
-from states.questions import Act, Choice, Question, Status, understand
+from states.questions import Act, Question, Status
 from states.reading import Quote
+from states.sizing import in_step
 
 
 def check_facts(job: Job, check: Check) -> dict[str, str]:
@@ -46,15 +48,43 @@ def open_questions(
             facts=facts,
             evidence=evidence[:6],
         )
-        limit_s = getattr(job.policy, question.template.deadline)
-        question = question.model_copy(update={"answer_by": after(at, limit_s)})
+        question = with_deadline(job, question)
         questions.append(question)
         new.append(question)
     changed = job.but(
         questions=tuple(questions[-QUESTIONS_MAX:]),
         asked_topics=(*job.asked_topics, *(q.topic for q in new))[-TOPICS_MAX:],
     )
-    return Change(changed, (Ask(questions=tuple(new)),), "; ".join(q.facts.get("why", "") for q in new))
+    said = [" ".join(part for part in (q.facts.get("why", ""), _ordered(q)) if part) for q in new]
+    return Change(changed, (Ask(questions=tuple(new)),), "; ".join(said))
+
+
+def with_deadline(job: Job, question: Question) -> Question:
+    """The question with its deadline and what is carried out then: by a standing order, else as built in.
+
+    In a job that was handed over without leave to stop it, no deadline stops it (A10).
+    """
+    kind, changes = question.kind, dict[str, object]()
+    limit_s, changes["deadline_by"] = job.orders.deadline_s(kind) or (
+        getattr(job.policy, question.template.deadline),
+        "",
+    )
+    preset = job.orders.default_of(kind, gpu=job.spec.gpu, may_stop=job.may_stop_alone)
+    if preset is not None:
+        choice, whose = preset
+        changes |= {"preset": choice.option.key, "preset_value": choice.value, "preset_by": whose}
+    elif question.default.act is Act.stop and not job.may_stop_alone:
+        kept = next(option for option in question.template.options if option.act is Act.keep)
+        changes |= {"preset": kept.key, "preset_by": "it was handed over to be watched"}
+    return question.model_copy(update={**changes, "answer_by": after(question.asked_at, limit_s)})
+
+
+def _ordered(question: Question) -> str:
+    """What a standing order says about the question, for `wk why`."""
+    value = f"={question.preset_value}" if question.preset_value else ""
+    told = [f"default {question.preset}{value} by {question.preset_by}"] if question.preset else []
+    told += [f"deadline by {question.deadline_by}"] if question.deadline_by else []
+    return f"({', '.join(told)})" if told else ""
 
 
 def answer_words(job: Job, event: Answered | WakeDue) -> str:
@@ -62,7 +92,8 @@ def answer_words(job: Job, event: Answered | WakeDue) -> str:
     if question is None:
         return ""
     if isinstance(event, WakeDue):
-        return f"no answer by {question.answer_by.isoformat()}: default {question.default.key}"
+        whose = f", by {question.preset_by}" if question.preset_by else ""
+        return f"no answer by {question.answer_by.isoformat()}: default {question.default.key}{whose}"
     return f"{event.by or 'its owner'} answered {event.reply}"
 
 
@@ -84,11 +115,19 @@ def close_by(job: Job, event: object) -> tuple[Job, tuple[AnyEffect, ...]]:
     if question is None:
         return job, ()
     if isinstance(event, WakeDue):
+        value = {"value": question.preset_value, "closed_at": event.at}
         closed = question.model_copy(
-            update={"status": Status.defaulted, "chosen": question.default.key, "closed_at": event.at}
+            update={"status": Status.defaulted, "chosen": question.default.key, **value}
         )
         text = reports.defaulted(job, closed)
-        return with_question(job, closed), (tell("defaulted", text, must_not_miss=True),)
+        changed = with_question(job, closed)
+        if question.preset_value:
+            changed = changed.but(
+                spec=with_values(
+                    changed.spec, in_step(changed, {question.default.value: question.preset_value})
+                )
+            )
+        return changed, (tell("defaulted", text, must_not_miss=True),)
     choice = understand(question, event.reply)
     assert isinstance(choice, Choice)  # guarded by the_answer_is_not_valid
     closed = question.model_copy(
@@ -103,7 +142,9 @@ def close_by(job: Job, event: object) -> tuple[Job, tuple[AnyEffect, ...]]:
     changed = with_question(job, closed)
     effects: tuple[AnyEffect, ...] = (tell("answered", reports.answered(changed, closed)),)
     if choice.option.act is Act.set_value:
-        changed = changed.but(spec=with_values(changed.spec, {choice.option.value: choice.value}))
+        changed = changed.but(
+            spec=with_values(changed.spec, in_step(changed, {choice.option.value: choice.value}))
+        )
         fact = Remember(what="fact", purpose=purpose_of(job), values={choice.option.value: choice.value})
         effects = (*effects, fact)
     return changed, effects

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from states.effects import AnyEffect, Report
 from states.job import Job
+from states.kinds_of_work import kind_of
 
 
 class Change(NamedTuple):
@@ -34,4 +35,5 @@ def after(at: datetime, seconds: float) -> datetime:
 
 
 def purpose_of(job: Job) -> str:
-    return job.request.purpose or job.request.name or job.id.rsplit("-", 1)[0]
+    """The kind of work that the library files it under; "" for one that nothing tells."""
+    return kind_of(job.request, job.spec.workspace)

@@ -29,8 +29,8 @@ from states.events import (
     SubmitRejected,
     WakeDue,
 )
-from states.job import Job, StopOrder
-from states.outcome import outcome_of
+from states.job import Job, State, StopOrder
+from states.outcome import is_infra, outcome_of, why_no_further_try
 
 
 def collect(job: Job, event: Observed) -> Change:
@@ -79,7 +79,9 @@ def note_final_log(job: Job, event: LogsRead) -> Change:
 def finish(job: Job, event: OutputsCollected | WakeDue) -> Change:
     """Say the outcome, where the artifacts are and the next safe action; record the lesson (F2, F3)."""
     outcome = outcome_of(job)
-    return end_run(job, event.at, outcome.state, outcome.why)
+    tried = job.resubmissions and outcome.state is State.failed and is_infra(job, outcome.cause)
+    noted = job.with_note(why_no_further_try(job, outcome.cause)) if tried else job
+    return end_run(noted, event.at, outcome.state, outcome.why)
 
 
 def restart(job: Job, event: Observed) -> Change:

@@ -15,6 +15,7 @@ from states.actions.parts import (
     track_after_restart,
     with_look,
 )
+from states.conditions import ran_so_far_s
 from states.effects import (
     AnyEffect,
     StopJob,
@@ -103,7 +104,10 @@ def note_requeue_between_looks(job: Job, event: Observed) -> Change:
     """It was put back and runs again already: its node, its start and its log are new ones."""
     seen = event.observation
     begun = with_look(job, seen).but_attempt(
-        started_at=seen.started_at or event.at, node=seen.node, restarts_seen=seen.attempt
+        started_at=seen.started_at or event.at,
+        node=seen.node,
+        restarts_seen=seen.attempt,
+        ran_before_s=ran_so_far_s(job, seen.started_at or event.at),
     )
     begun = begun.but(track=track_after_restart(job), logs_at=after(event.at, job.policy.look_s_first))
     return Change(begun, (tell("resumed", reports.resumed(begun, event.at)),), native_words(seen))
@@ -113,7 +117,10 @@ def note_requeue(job: Job, event: Observed) -> Change:
     """The cluster put it back under the same id: no submit of ours, a fresh watch of its log."""
     seen = event.observation
     changed = with_look(job, seen).but_attempt(
-        started_at=None, starting_since=None, restarts_seen=seen.attempt
+        started_at=None,
+        starting_since=None,
+        restarts_seen=seen.attempt,
+        ran_before_s=ran_so_far_s(job, event.at),
     )
     changed = changed.but(logs_at=None, track=track_after_restart(job))
     withdrawn, tells = withdraw_all(changed, event.at, "the cluster put the job back into its queue")

@@ -5,6 +5,7 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,8 @@ from states.actions.change import (
     purpose_of,
     tell,
 )
-from states.conditions import texts_to_look_for
+from states.actions.hints import admitted, evidence_words, is_doubted, turned_out_wrong
+from states.conditions import files_to_look_for, metrics_to_look_for, texts_to_look_for
 from states.effects import (
     AnyEffect,
     Collect,
@@ -40,19 +42,20 @@ from states.job import (
     Attempt,
     Check,
     Collected,
-    Failure,
     Job,
     State,
     StopOrder,
 )
 from states.naming import attempt_name, fingerprint
 from states.observation import SECOND_LOOK, Match, Observation, Phase
+from states.outcome import failure_now
 from states.preflight import (
     build_request,
 )
 from states.questions import Act, Question
 from states.reading import Diagnosis, Quote, Track
 from states.spec import Request, Spec
+from states.staging import purpose_of_child, settled_in_child
 from states.timers import look_s, waiting_topic
 
 
@@ -80,8 +83,12 @@ def ask_concern(job: Job, at: datetime, kind: str, why: str, evidence: tuple[Quo
     return open_questions(noted, at, [(kind, verdict_topic(job), {"name": job.id, "why": why}, evidence)])
 
 
-CHILD_ROWS = frozenset({"smoke", "build"})
+CHILD_ROWS = frozenset({"smoke", "build", "stage", "repair"})
 """Rows of the report that a run of its own answers, not a check."""
+
+
+ALSO_TOUCHED: Mapping[str, tuple[str, ...]] = {"gpu": ("request",)}
+"""Rows that read a value which an answer may change: a reduced figure may contradict what the command starts."""
 
 
 def preflight_after(
@@ -101,7 +108,8 @@ def preflight_after(
         return started.job, (*tells, *started.effects)
     if act is Act.go_on:
         return job.but(overridden=(*job.overridden, name or question.kind.removesuffix("-failed"))), tells
-    touched = (question.kind if name in CHILD_ROWS else name, chosen.option(chosen.chosen).value)
+    value = chosen.option(chosen.chosen).value
+    touched = (question.kind if name in CHILD_ROWS else name, value, *ALSO_TOUCHED.get(value, ()))
     again = tuple(key for key in dict.fromkeys(touched) if key in rows)
     changed = job.but(
         checks={key: check for key, check in rows.items() if key not in again},
@@ -144,17 +152,17 @@ def another_attempt(job: Job, at: datetime, spec: Spec, report: Report) -> Chang
 
 
 def resubmit_elsewhere(job: Job, at: datetime, cause: str) -> Change:
-    node = job.attempt.node
+    seen = job.end or job.attempt.seen
+    node = job.attempt.node or (seen.node if seen is not None else "")
     nodes = (
         (*job.spec.exclude_nodes, node)
         if node and node not in job.spec.exclude_nodes
         else job.spec.exclude_nodes
     )
     spec = job.spec.model_copy(update={"exclude_nodes": nodes})
-    failure = Failure(fingerprint=cause, milestone_at=job.track.milestone_at)
     counted = job.but(
         resubmissions=job.resubmissions + 1,
-        failures=(*job.failures, failure),
+        failures=(*job.failures, failure_now(job, cause)),
         collect_at=None,
         collect_tries=0,
     )
@@ -172,6 +180,7 @@ def track_after_restart(job: Job) -> Track:
         output_cadence_s=old.output_cadence_s,
         losses=old.losses,
         segment=old.segment + 1,
+        bests=old.bests,
     )
 
 
@@ -236,6 +245,8 @@ def log_read(job: Job, lines: int, *, final: bool = False) -> ReadLogs:
         lines=lines,
         final=final,
         look_for=texts_to_look_for(job),
+        files=files_to_look_for(job),
+        metrics=metrics_to_look_for(job),
         reasons=reasons,
         exit_code=end.exit_code if end and final else None,
         signal=end.signal if end and final else None,
@@ -285,21 +296,23 @@ def lost_since_milestone(job: Job, at: datetime) -> str:
 def end_run(job: Job, at: datetime, state: State, why: str) -> Change:
     """Terminal: outcome in one sentence, next safe action, wrap-up report, lesson; the parent is told."""
     withdrawn, tells = withdraw_all(job, at, "the run is over")
+    wrong = turned_out_wrong(withdrawn) if state in (State.failed, State.stopped) else {}
+    withdrawn, marks = admitted(withdrawn, wrong, evidence_words(withdrawn))
     ended = withdrawn.but(state=state, outcome=why, stop=withdrawn.stop, logs_at=None, collect_at=None)
     ended = ended.but(next_action=reports.next_action(ended))
     text = reports.not_submitted(ended, at) if state is State.not_submitted else reports.wrap_up(ended, at)
     effects: list[AnyEffect] = [*tells, tell("wrap-up", text, must_not_miss=not job.parent)]
     effects += [StopChild(child=child) for child, purpose in job.children.items() if ":" not in purpose]
-    effects += lesson(ended, state)
+    effects += [*lesson(ended, state), *marks]
     if job.parent:
-        purpose = "build" if job.request.purpose.startswith("environment of") else "smoke"
         effects.append(
             TellParent(
                 parent=job.parent,
-                purpose=purpose,
+                purpose=purpose_of_child(job.request.purpose),
                 ok=state is State.succeeded,
                 cause=job.diagnosis.cause,
                 summary=reports.outcome_line(ended),
+                found=settled_in_child(ended),
             )
         )
     return Change(ended, tuple(effects), why)
@@ -310,7 +323,7 @@ def lesson(job: Job, state: State) -> list[AnyEffect]:
     if job.parent or not job.attempts:
         return []
     values = {"image": job.spec.image, "environment": job.spec.environment, "proxy": job.spec.proxy}
-    values = {key: value for key, value in values.items() if value}
+    values = {key: value for key, value in values.items() if value and not is_doubted(job, key)}
     if state is State.succeeded:
         return [Remember(what="worked", purpose=purpose_of(job), values=values)]
     if state is State.failed and job.diagnosis.cause != "none":

@@ -13,6 +13,7 @@ from states.actions.parts import (
     new_attempt,
     start_child,
 )
+from states.cost import why_preview
 from states.effects import (
     Remember,
     RunCheck,
@@ -28,19 +29,24 @@ from states.events import (
 from states.intake import take_in_child
 from states.job import Attempt, Check, Job, State
 from states.preflight import (
+    LATER,
     refusals,
     smoke_request,
     unanswered,
+    without_smoke,
 )
+from states.staging import PREPARATIONS, failed_runs, look_again_due, preparation_due, preparation_request
 
 
 def begin_checks(job: Job, event: Delegated) -> Change:
     """Run every preflight check at once, so that all that is missing comes back in one message."""
-    started = job.but(checks_open=event.checks, checks_at=event.at)
+    now = tuple(name for name in event.checks if name not in LATER)
+    later = tuple(name for name in event.checks if name in LATER)
+    started = job.but(checks_open=now, checks_later=later, checks_at=event.at)
     return Change(
         started,
-        tuple(RunCheck(name=name) for name in event.checks),
-        f"delegated by {event.by or 'its owner'}",
+        tuple(RunCheck(name=name) for name in now),
+        "; ".join([f"delegated by {event.by or 'its owner'}", *job.by_order]),
     )
 
 
@@ -84,9 +90,36 @@ def ask_for_missing(job: Job, event: CheckFinished | Answered | WakeDue) -> Chan
     return asked._replace(effects=(*stale, *asked.effects))
 
 
+def run_preview(job: Job, event: object) -> Change:
+    """Ask the cluster what it makes of a dear or uncertain spec, once, before anything is spent on it (C13)."""
+    due = tuple(name for name in job.checks_later if name not in job.checks)
+    at = getattr(event, "at", job.checks_at)
+    asked = job.but(checks_open=due, checks_at=at)
+    return Change(asked, tuple(RunCheck(name=name) for name in due), f"previewed first: {why_preview(job)}")
+
+
 def run_smoke(job: Job, event: object) -> Change:
     """Prove the set-up with a cheap run before the real submit is spent (D4)."""
     return start_child(job, "smoke", smoke_request(job))
+
+
+def prepare(job: Job, event: object) -> Change:
+    """Put in place what is missing by a run of its own, before anything is spent on it (D1, C6)."""
+    name = preparation_due(job)
+    return start_child(job, PREPARATIONS[name], preparation_request(job, name))
+
+
+def look_again(job: Job, event: CheckFinished | ChildFinished | WakeDue) -> Change:
+    """What was put in place is believed when it is seen: its check runs once more."""
+    names = look_again_due(job)
+    asked = job.but(checks_open=names, checks_at=event.at)
+    return Change(asked, tuple(RunCheck(name=name) for name in names), f"looking again: {', '.join(names)}")
+
+
+def give_up_on_children(job: Job, event: ChildFinished) -> Change:
+    """So many failed that another would be no different: nothing is submitted (D4)."""
+    said = f"{event.purpose} runs failed {failed_runs(job, event.purpose)} times; the last: {event.summary}"
+    return end_run(job, event.at, State.not_submitted, said)
 
 
 def note_child(job: Job, event: ChildFinished) -> Change:
@@ -103,7 +136,7 @@ def ask_about_child(job: Job, event: ChildFinished) -> Change:
 
 def submit_first(job: Job, event: CheckFinished | ChildFinished | Answered | WakeDue) -> Change:
     """All is settled: the attempt gets its name and is submitted, with no click in between (A6)."""
-    return new_attempt(job, event.at, job.spec, said="every check is settled")
+    return new_attempt(job.with_note(without_smoke(job)), event.at, job.spec, said="every check is settled")
 
 
 def rerun_checks(job: Job, event: WakeDue) -> Change:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from states import reports
 from states.actions.asking import withdraw_all
 from states.actions.change import Change, after, tell
+from states.actions.hints import admitted, remembered
 from states.actions.parts import (
     ask_concern,
     evidence_of,
@@ -15,7 +16,7 @@ from states.actions.parts import (
     order_stop,
     verdict_words,
 )
-from states.conditions import met_condition
+from states.conditions import met_goal, spent_goal
 from states.effects import (
     Interpret,
 )
@@ -79,8 +80,11 @@ def ask_whether_off(job: Job, event: LogsRead | Interpreted) -> Change:
 
 
 def ask_about_network(job: Job, event: LogsRead) -> Change:
-    """A fetch keeps failing: ask for a proxy (default: go on without)."""
-    return ask_concern(job, event.at, "network", verdict_words(job), evidence_of(job))
+    """A fetch keeps failing: ask for a proxy (default: go on without). A remembered proxy was the one try (F5)."""
+    wrong = {field: value for field, value in remembered(job).items() if field == "proxy"}
+    job, marks = admitted(job, wrong, verdict_words(job))
+    asked = ask_concern(job, event.at, "network", verdict_words(job), evidence_of(job))
+    return asked._replace(effects=(*marks, *asked.effects))
 
 
 def ask_about_download(job: Job, event: LogsRead) -> Change:
@@ -109,11 +113,10 @@ def stop_as_wasted(job: Job, event: LogsRead) -> Change:
 
 
 def stop_by_condition(job: Job, event: LogsRead | WakeDue) -> Change:
-    """The request's own stop condition is met (E8)."""
-    met = met_condition(job, event) if isinstance(event, LogsRead) else None
-    walls = [c for c in job.request.stop_when if c.wall_s is not None]
-    words = (met or walls[0]).in_words()
-    order = StopOrder(
-        by="watchkeeper", reason=f"its own stop condition is met: {words}", rule="E8", at=event.at
-    )
+    """A stop condition of the request, or of a standing order, is met (E8)."""
+    met = met_goal(job, event) if isinstance(event, LogsRead) else spent_goal(job, event.at)
+    assert met is not None  # guarded by the_stop_condition_is_met, the_wall_clock_condition_is_met
+    whose = f"the stop condition of {met.by_order}" if met.by_order else "its own stop condition"
+    reason = f"{whose} is met: {met.condition.in_words()}"
+    order = StopOrder(by="watchkeeper", reason=reason, rule="E8", at=event.at)
     return order_stop(job, event.at, order, "its stop condition is met")

@@ -13,6 +13,7 @@ from states.actions.change import (
     purpose_of,
     tell,
 )
+from states.actions.hints import admitted, remembered
 from states.actions.parts import (
     end_run,
     oldest_of_ours,
@@ -74,6 +75,8 @@ def ask_for_image(job: Job, event: SubmitRejected) -> Change:
     stale = Remember(
         what="stale", purpose=purpose_of(job), values={"image": job.spec.image}, note=event.reason
     )
+    if "image" in remembered(job):
+        job, (stale,) = admitted(job, {"image": job.spec.image}, event.reason)
     asked = open_questions(job, event.at, [("image", f"image:{job.spec.image}", facts, ())])
     return Change(asked.job, (stale, *asked.effects), event.reason)
 

@@ -5,6 +5,7 @@ Never: change anything, read a clock (the event's `at` is now), or raise on a la
 
 from __future__ import annotations
 
+from states.answers import Choice, understand
 from states.events import (
     Answered,
     WakeDue,
@@ -14,7 +15,7 @@ from states.guards.parts import (
     question_at,
 )
 from states.job import Job, State
-from states.questions import Act, Choice, understand
+from states.questions import Act
 
 
 def the_answer_is_not_valid(job: Job, event: Answered) -> bool:
@@ -48,6 +49,14 @@ def it_says_give_up_but_it_may_be_there(job: Job, event: Answered | WakeDue) -> 
 
 def it_says_stop(job: Job, event: Answered | WakeDue) -> bool:
     return act_of(job, event) is Act.stop and job.doing in (State.queued, State.running)
+
+
+def it_says_use_a_copy(job: Job, event: Answered | WakeDue) -> bool:
+    """A run that only fetches is told where a copy is: its download is stopped, and the copy is used (E11)."""
+    question = question_at(job, event)
+    named = question is not None and question.kind == "download" and act_of(job, event) is Act.set_value
+    fetches = bool(job.parent) and job.request.purpose.startswith("stage for")
+    return named and fetches and job.doing in (State.queued, State.running)
 
 
 def others_are_open(job: Job, event: Answered | WakeDue) -> bool:

@@ -5,6 +5,7 @@ Never: change anything, read a clock (the event's `at` is now), or raise on a la
 
 from __future__ import annotations
 
+from states.conditions import spent_goal
 from states.events import (
     ClusterUnreachable,
     Observed,
@@ -166,5 +167,4 @@ def a_word_is_due_that_it_is_away(job: Job, event: ClusterUnreachable) -> bool:
 
 
 def the_wall_clock_condition_is_met(job: Job, event: WakeDue) -> bool:
-    due = deadlines(job).get("wall")
-    return due is not None and due <= event.at
+    return spent_goal(job, event.at) is not None and "wall" in deadlines(job)

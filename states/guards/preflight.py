@@ -10,7 +10,8 @@ from states.events import (
     ChildFinished,
 )
 from states.job import Job, State
-from states.preflight import is_settled, needs_smoke, refusals, unanswered
+from states.preflight import is_settled, needs_preview, needs_smoke, refusals, unanswered
+from states.staging import failed_runs, look_again_due, preparation_due
 
 
 def is_the_first(job: Job, event: object) -> bool:
@@ -36,6 +37,25 @@ def something_is_missing(job: Job, event: object) -> bool:
     return not job.checks_open and bool(unanswered(job))
 
 
+def a_preview_is_due(job: Job, event: object) -> bool:
+    return is_settled(job) and needs_preview(job)
+
+
+def a_preparation_is_due(job: Job, event: object) -> bool:
+    """Something is missing that a run of its own can put in place."""
+    return is_settled(job) and bool(preparation_due(job))
+
+
+def a_second_look_is_due(job: Job, event: object) -> bool:
+    """A preparation is over: what it was to put in place is looked at again."""
+    return is_settled(job) and bool(look_again_due(job))
+
+
+def the_children_failed_too_often(job: Job, event: ChildFinished) -> bool:
+    most = job.policy.smoke_runs_max if event.purpose == "smoke" else job.policy.prepare_runs_max
+    return the_child_failed(job, event) and failed_runs(job, event.purpose) >= most
+
+
 def a_smoke_run_is_due(job: Job, event: object) -> bool:
     return is_settled(job) and needs_smoke(job)
 
@@ -52,4 +72,6 @@ def preflight_is_under_way(job: Job, event: object) -> bool:
 def the_child_failed(job: Job, event: ChildFinished) -> bool:
     """A smoke or build run of ours failed: the real submit is not spent on it (D4); asked once per run."""
     ours = job.children.get(event.child, "").endswith(":failed")
-    return ours and f"child:{event.child}" not in job.asked_topics
+    row = job.checks.get(event.purpose)
+    settled = row is not None and row.level != "ask"
+    return ours and not settled and f"child:{event.child}" not in job.asked_topics

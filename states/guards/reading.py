@@ -5,7 +5,7 @@ Never: change anything, read a clock (the event's `at` is now), or raise on a la
 
 from __future__ import annotations
 
-from states.conditions import met_condition
+from states.conditions import met_goal
 from states.events import (
     Interpreted,
     LogsRead,
@@ -27,7 +27,7 @@ def the_log_was_not_readable(job: Job, event: LogsRead) -> bool:
 
 
 def the_stop_condition_is_met(job: Job, event: LogsRead) -> bool:
-    return met_condition(job, event) is not None
+    return met_goal(job, event) is not None
 
 
 def is_provably_wasted(job: Job, event: LogsRead) -> bool:

@@ -24,8 +24,8 @@ from states.lint.words import Arg
 from states.lint.wrappers import WORKERS
 
 _RANGE = re.compile(r"(\d{1,5})(?::(\d{1,5}))?")
-_A_MACHINE = frozenset({"n_gpus_per_node", "gpus_per_node", "num_gpus_per_node"})
-_AT_MOST = frozenset({"devices", "num_gpus", "n_gpus", "n_gpu", "ngpus", "num_devices"})
+A_MACHINE = frozenset({"n_gpus_per_node", "gpus_per_node", "num_gpus_per_node"})
+AT_MOST = frozenset({"devices", "num_gpus", "n_gpus", "n_gpu", "ngpus", "num_devices"})
 _KNOWN_BY_SLURM = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES", "NNODES", "NODE_COUNT", "PET_NNODES", "WORLD_NODES"),
     "gpus": ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
@@ -89,20 +89,24 @@ def _have(run: Run, scene: Scene) -> Have:
     gpu, replicas = scene.gpu, scene.replicas
     for wrapper in run.via:
         if wrapper.name in ("rjob", "rlaunch"):
-            given, count = _count(wrapper.option("gpu")), _count(wrapper.option("P", "replica", "replicas"))
+            given, count = (
+                count_of(wrapper.option("gpu")),
+                count_of(wrapper.option("P", "replica", "replicas")),
+            )
             gpu = given if given is not None else gpu
             replicas = count if count is not None else replicas
         elif wrapper.name == "sbatch":
-            nodes = _count(wrapper.option("N", "nodes"))
+            nodes = count_of(wrapper.option("N", "nodes"))
             replicas = nodes if nodes is not None else replicas
         elif wrapper.name == "srun":
-            nodes = _count(wrapper.option("N", "nodes"))
+            nodes = count_of(wrapper.option("N", "nodes"))
             if nodes is not None and replicas is not None and nodes < replicas:
                 replicas = nodes
     return Have(gpu, replicas)
 
 
-def _count(arg: Arg | None) -> int | None:
+def count_of(arg: Arg | None) -> int | None:
+    """The whole number that a word is, where the text tells it."""
     return int(arg.text) if arg is not None and arg.known and arg.text.isdigit() else None
 
 
@@ -119,7 +123,7 @@ def _span(arg: Arg | None, run: Run, have: int | None, names: tuple[str, ...]) -
     return int(match[1]), int(match[2] or match[1])
 
 
-def _visible(run: Run) -> int | None:
+def visible(run: Run) -> int | None:
     """Cards that the run is restricted to."""
     given = setting(run, "CUDA_VISIBLE_DEVICES")
     return len(given.split(",")) if given is not None and re.fullmatch(r"\d+(?:,\d+)*,?", given) else None
@@ -133,8 +137,8 @@ def _launcher(run: Run, have: Have, tasks: int) -> Iterator[tuple[Arg, str]]:
     if wrapper is None:
         yield from _ranks(run, have)
         return
-    processes, nodes = _asked(wrapper)
-    shown = _visible(run)
+    processes, nodes = asked(wrapper)
+    shown = visible(run)
     cards = shown if shown is not None else have.gpu
     machines = _span(nodes, run, have.replicas, _KNOWN_BY_SLURM["nodes"])
     count = _span(processes, run, have.gpu, _KNOWN_BY_SLURM["gpus"])
@@ -159,7 +163,7 @@ def _launcher(run: Run, have: Have, tasks: int) -> Iterator[tuple[Arg, str]]:
         yield processes, f"{processes.text} processes for {want} GPUs"
 
 
-def _asked(wrapper: Wrapper) -> tuple[Arg | None, Arg | None]:
+def asked(wrapper: Wrapper) -> tuple[Arg | None, Arg | None]:
     """The options for processes a machine (or in all) and for machines."""
     match wrapper.name:
         case "accelerate":
@@ -189,7 +193,7 @@ def _tasks(run: Run, walked: Walked) -> int:
 
 
 def _figure(arg: Arg | None, otherwise: str) -> int:
-    count = _count(arg)
+    count = count_of(arg)
     return count if count is not None else int(otherwise) if otherwise.isdigit() else 0
 
 
@@ -203,7 +207,7 @@ def _nodes_fit(run: Run, machines: tuple[int, int], count: tuple[int, int] | Non
 def _tasks_cover(run: Run, machines: tuple[int, int], count: tuple[int, int] | None, have: Have) -> bool:
     """A launcher started once a task with several tasks a machine: its nodes are the tasks."""
     srun = next((w for w in run.via if w.name == "srun"), None)
-    tasks = _count(srun.option("n", "ntasks")) if srun is not None else None
+    tasks = count_of(srun.option("n", "ntasks")) if srun is not None else None
     if tasks is None or count is None or have.gpu is None or have.replicas is None:
         return False
     return machines[0] == tasks and machines[0] * count[0] == have.gpu * have.replicas
@@ -211,7 +215,7 @@ def _tasks_cover(run: Run, machines: tuple[int, int], count: tuple[int, int] | N
 
 def _tasks_per_node(run: Run) -> int:
     srun = next((w for w in run.via if w.name == "srun"), None)
-    return _count(srun.option("ntasks_per_node")) or 1 if srun is not None else 1
+    return count_of(srun.option("ntasks_per_node")) or 1 if srun is not None else 1
 
 
 def _in_parallel(run: Run) -> bool:
@@ -225,7 +229,7 @@ def _ranks(run: Run, have: Have) -> Iterator[tuple[Arg, str]]:
     if wrapper is None or not run.python or not have.gpu or have.replicas is None:
         return
     ranks = wrapper.option("np", "n", "c", "num_proc")
-    count = _count(ranks)
+    count = count_of(ranks)
     total = have.gpu * have.replicas
     if ranks is not None and count is not None and count > total:
         yield ranks, f"{count} ranks for {total} GPUs"
@@ -253,13 +257,13 @@ def _parallel(run: Run, have: Have) -> Iterator[tuple[Arg, str]]:
     if not have.gpu or have.replicas is None:
         return
     for option in options(run):
-        figure = _count(option.value)
-        if figure is not None and option.name in _A_MACHINE and figure != have.gpu:
+        figure = count_of(option.value)
+        if figure is not None and option.name in A_MACHINE and figure != have.gpu:
             yield option.flag, f"{figure} GPUs a machine, the spec has {have.gpu}"
-        elif figure is not None and option.name in _AT_MOST and run.python and figure > have.gpu:
+        elif figure is not None and option.name in AT_MOST and run.python and figure > have.gpu:
             yield option.flag, f"{figure} GPUs, the spec has {have.gpu}"
         if option.name in ("tensor_parallel_size", "tp_size", "tensor_parallel") and option.value is not None:
-            size = _count(option.value)
+            size = count_of(option.value)
             if size is not None and size > have.gpu * have.replicas:
                 yield option.flag, f"{size} cards for one model, the spec has {have.gpu * have.replicas}"
 

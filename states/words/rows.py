@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from states.job import Check, CheckLevel, Job, Moment, State
-from states.observation import Artifact, Observation
+from states.observation import Observation
+from states.orders import WHOSE
 from states.questions import Question, Status, option_text, worded
 from states.reading import Quote
 from states.timers import next_look
@@ -29,7 +30,6 @@ from states.words.wording import (
     rate,
     say,
     since,
-    size,
     unit_of,
     when,
     wrapped,
@@ -70,11 +70,11 @@ def with_rules(words: str, rules: str) -> str:
     return f"{words} ({rules})".strip() if rules else words
 
 
-def listed(job: Job, items: Iterable[str]) -> str:
+def listed(job: Job, items: Iterable[str], between: str = ", ") -> str:
     """Texts in a row, bounded, with a word about what is left out."""
     shown = [plain(item, PATH_CHARS_MAX) for item in items]
     rest = [tell(job, "more", count=str(len(shown) - ITEMS_MAX))] if len(shown) > ITEMS_MAX else []
-    return ", ".join([*shown[:ITEMS_MAX], *rest])
+    return between.join([*shown[:ITEMS_MAX], *rest])
 
 
 def worst_first(job: Job) -> list[Check]:
@@ -113,10 +113,13 @@ def spec_rows(job: Job) -> list[str]:
     ]
 
 
-def settled_rows(job: Job) -> list[str]:
-    """What the checks settled into the spec, and from where (H2)."""
-    found = [check for check in job.checks.values() if check.found]
-    return [row(job, "settled", f"{plain(check.name)}: {plain(check.evidence)}") for check in found]
+def settled_rows(job: Job, *names: str) -> list[str]:
+    """What the checks (or these of them) settled into the spec, from where, and how a figure was chosen (H2, C4)."""
+    told = [check for check in job.checks.values() if not names or check.name in names]
+    found = [c for c in told if c.found or c.rule == "C4" or (names and "note" in c.facts)]
+    settled = [f"{plain(check.name)}: {plain(check.evidence)}" for check in found]
+    by_order = [] if names else [plain(words) for words in job.by_order]
+    return [row(job, "settled", words) for words in (*by_order, *settled)]
 
 
 def workspace_of(job: Job) -> str:
@@ -281,18 +284,34 @@ def asks(job: Job, question: Question) -> str:
 def question_rows(job: Job, question: Question) -> list[str]:
     """A question with its evidence, numbered options, the default, its deadline, and how to answer (G1)."""
     default = question.default
-    within = time_of(job, since(question.asked_at, question.answer_by))
+    within = time_of(job, since(question.asked_at, question.answer_by)) + ordered(job, question.deadline_by)
     rows = [f"{question.id}: {asks(job, question)}", *evidence_rows(job, question.evidence)]
     for index, option in enumerate(question.template.options, start=1):
-        mark = f" {tell(job, 'default_mark')}" if option == default else ""
+        mark = f" ({tell(job, 'default')}{ordered(job, question.preset_by)})" if option == default else ""
         key = f"{option.key}=<{option.value}>" if option.value else option.key
         rows.append(f"  {index} {key}: {option_text(option, job.language)}{mark}")
-    silent = {"option": option_text(default, job.language), "when": when(question.answer_by), "time": within}
+    value = f": {plain(question.preset_value, PATH_CHARS_MAX)}" if question.preset_value else ""
+    silent = {
+        "option": option_text(default, job.language) + value,
+        "when": when(question.answer_by),
+        "time": within,
+    }
     return [
         *rows,
         "  " + tell(job, "by_default", **silent),
         "  " + row(job, "answer", f"wk answer {question.id} <{_keys(question)}>"),
     ]
+
+
+def ordered(job: Job, whose: str) -> str:
+    """`, by your standing order`: said wherever an order was followed; nothing for what is built in."""
+    return tell(job, "by_whom", whose=tell_order(job, whose)) if whose else ""
+
+
+def tell_order(job: Job, whose: str) -> str:
+    """Whose order, in the job's language."""
+    known = {words: f"order.{layer}" for layer, words in WHOSE.items()}
+    return tell(job, known[whose]) if whose in known else whose
 
 
 def chosen_words(job: Job, question: Question) -> str:
@@ -307,28 +326,6 @@ def closed_row(job: Job, question: Question) -> str:
     if question.status is Status.withdrawn:
         return ""
     return row(job, "question", f"{asks(job, question)} -> {chosen_words(job, question)}")
-
-
-def artifact_rows(job: Job) -> list[str]:
-    """The files it left, declared ones first and the newest before the older, with sizes (F1, F2)."""
-    found = job.collected.artifacts
-    workspace = workspace_of(job)
-    if not found:
-        return [tell(job, "no_artifacts" if job.collected.looked else "not_looked", workspace=workspace)]
-    newest = max(found, key=lambda artifact: artifact.modified_at)
-    by_age = sorted(found, key=lambda artifact: artifact.modified_at, reverse=True)
-    shown = sorted(by_age, key=lambda artifact: not artifact.declared)[:ITEMS_MAX]
-    total = size(sum(artifact.size_bytes for artifact in found))
-    left_out = len(found) - len(shown)
-    return [
-        tell(job, "artifacts", count=str(len(found)), size=total, workspace=workspace, newest=_path(newest)),
-        *(f"  {_path(each)}  {size(each.size_bytes)}  {when(each.modified_at)}" for each in shown),
-        f"  {tell(job, 'more', count=str(left_out))}" if left_out else "",
-    ]
-
-
-def _path(artifact: Artifact) -> str:
-    return plain(artifact.path, PATH_CHARS_MAX)
 
 
 def timeline_rows(job: Job) -> list[str]:

@@ -49,9 +49,25 @@ def test_the_fit_is_what_worked_most_and_says_why(library: Library) -> None:
     library.remember("e2", told("used", image="reg/b:1"), at(2))
     fit = library.best("digits", "image")
     assert fit is not None
-    assert (fit.value, fit.why) == ("reg/a:1", "worked 1 times for 'digits'")
+    assert (fit.value, fit.why) == ("reg/a:1", "worked 1 times, last on 2026-03-01")
+    assert fit.others == 1
     assert library.best("something else", "image") is None
+    assert library.best("", "image") is None
     assert library.best("digits", "proxy") is None
+
+
+def test_capitals_and_spaces_do_not_tell_kinds_of_work_apart(library: Library) -> None:
+    """H1: one entry, found by either spelling."""
+    library.remember("e1", told("worked", image="reg/a:1", purpose="Fine  Tuning"), at(1))
+    library.remember("e2", told("worked", image="reg/a:1", purpose="fine tuning"), at(2))
+    (entry,) = library.entries()
+    assert (entry["purpose"], entry["worked"]) == ("Fine  Tuning", 2)
+    assert library.best("FINE TUNING", "image") is not None
+
+
+def test_what_is_for_no_known_kind_of_work_is_not_kept(library: Library) -> None:
+    library.remember("e1", told("worked", image="reg/a:1", purpose=""), at(1))
+    assert library.entries() == []
 
 
 def test_what_failed_is_as_if_missing_until_it_works_again(library: Library) -> None:
@@ -75,6 +91,7 @@ def test_a_credential_is_never_remembered(library: Library) -> None:
     """H4."""
     secret = "http://kim:pa55-" + "word-of-kim@proxy.example:3128"
     library.remember("e1", told(proxy=secret, image="reg/a:1"), at(1))
+    library.remember("e2", told("pitfall", image="reg/a:1", note=f"set http_proxy={secret}"), at(2))
     assert library.best("digits", "proxy") is None
     assert "pa55-" not in str(library.entries())
 

@@ -20,7 +20,7 @@ from tests.cli.program import Wk
 EXPECTED = {
     "run", "follow", "serve", "submit", "check", "watch", "jobs", "show", "why", "questions", "answer", "capacity",
     "list", "get", "logs", "events", "stop", "delete", "key set", "key list", "key forget", "library list",
-    "library forget", "convert", "lint", "read",
+    "library forget", "library export", "library import", "orders check", "convert", "lint", "read",
     "scenario run", "scenario record", "scenario new", "doctor", "config",
 }  # fmt: skip
 

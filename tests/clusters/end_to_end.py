@@ -19,13 +19,12 @@ from typing import Any, Self
 
 import pytest
 
+from agent.checks import every_check
 from agent.clock import SystemClock
 from agent.clusters.base import Cluster
 from agent.clusters.local_time import monotonic_s
 from agent.database import Record
 from agent.library import Library
-from agent.perform.checks import checks
-from agent.perform.checks_lint import lint_check
 from agent.ports import Ports
 from agent.redaction import Redactor
 from agent.secrets import Secrets
@@ -82,7 +81,7 @@ class Delegator:
             clusters={cluster_name: cluster},
             redact=Redactor(secrets.values()).text,
             library=library,
-            checks={**checks(secrets), "request": lint_check},
+            checks=every_check(secrets),
             announce=self._heard,
         )
         self.service = Service(

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.clusters.base import LogPiece
 from agent.clusters.kubernetes_api import Api
+from agent.clusters.kubernetes_kept import Kept, without_credentials
 from agent.clusters.kubernetes_logs import BYTES_MAX, cursor_of, keep, kept, read
 from agent.clusters.kubernetes_options import Options
+from agent.clusters.kubernetes_places import Place
+from agent.redaction import Redactor
 from tests.clusters.kubernetes.objects import ended, pod, waits
 from tests.clusters.kubernetes.server import Emulator
 
 pytest.importorskip("kubernetes", reason="the extra `kubernetes` is not installed")
 
 PATH = "/api/v1/namespaces/lab/pods/run-x-abcde"
+PLACE = Place("lab", "run")
+KEY = " ".join(("PRIVATE", "KEY"))
 
 
 class Lines:
@@ -61,9 +66,7 @@ def emulator(log: Lines) -> Iterator[Emulator]:
 
 @pytest.fixture
 def api(emulator: Emulator, tmp_path: Path) -> Api:
-    file = tmp_path / "kubeconfig"
-    file.write_text(yaml.safe_dump(emulator.kubeconfig()))
-    return Api(Options(kubeconfig=str(file)), "kubernetes")
+    return Api(Options(kubeconfig=emulator.write_kubeconfig(tmp_path / "kubeconfig")), "kubernetes")
 
 
 def piece(api: Api, lines: int = 200, cursor: str = "", *, head: bool = False, **about: Any) -> LogPiece:
@@ -175,6 +178,48 @@ def test_what_is_kept_reads_like_the_log(api: Api, log: Lines) -> None:
     assert kept(data, where="w", lines=2, head=True).text == "0\n1\n"
     assert kept(data, where="w", lines=9, cursor=cursor).text == ""
     assert kept(later, where="w", lines=9, cursor=cursor).text == "9\n"
+
+
+def test_what_is_kept_on_this_machine_holds_no_credentials(api: Api, log: Lines, tmp_path: Path) -> None:
+    """By a value that is known, by a shape, and one that goes over several lines; cursors of before still hold."""
+    key = [
+        f"-----BEGIN {KEY}-----",
+        *("MIIEvQIBADANBgkqh" + letter * 40 for letter in "abc"),
+        f"-----END {KEY}-----",
+    ]
+    log.say("begun", *key, "pass known-value on", "token hf_" + "a1B2" * 8, "over")
+    cursor = piece(api, lines=9).cursor
+    log.say("after", second=1)
+    keeps = Kept(tmp_path / "kept", "here", Redactor({"MY_KEY": "known-value"}).text)
+    keeps.write(PLACE, keep(api, PATH, pod(name="run-x-abcde")))
+
+    (file,) = (tmp_path / "kept").iterdir()
+    assert not [word for word in ("MIIE", "known-value", "a1B2") if word in file.read_text()]
+    data = keeps.read(PLACE)
+    assert data is not None
+    lines = kept(data, where="w", lines=99).text.splitlines()
+    assert (lines[0], lines[-2:], lines[-4]) == ("begun", ["over", "after"], "pass [redacted:MY_KEY] on")
+    assert len(lines) == 6
+    assert kept(data, where="w", lines=99, cursor=cursor).text == "after\n"
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), max_size=8), st.integers(0, 3)
+)
+def test_lines_that_are_left_keep_their_times(texts: list[str], several: int) -> None:
+    """Whatever a redaction does to lines: none is told at a later time than its own, those behind it at theirs."""
+    lines = [line for text in texts for line in text.split("\n")] + ["x" for _ in range(several)] + ["last"]
+    raw = "\n".join(f"2031-02-03T04:05:06.{place:09}Z {line}" for place, line in enumerate(lines))
+    told = without_credentials(raw.encode(), lambda text: re.sub(r"x(\nx)*", "[redacted:x]", text)).decode()
+    *_, end = told.split("\n")
+    assert end == f"2031-02-03T04:05:06.{len(lines) - 1:09}Z last"
+    assert "x" not in told.replace("[redacted:x]", "")
+
+
+def test_the_head_of_what_is_kept_is_bounded(api: Api, log: Lines) -> None:
+    log.say(*(letter * (BYTES_MAX // 2 - 1) for letter in "abc"))
+    data = keep(api, PATH, pod(name="run-x-abcde"))
+    assert len(kept(data, where="w", lines=3, head=True).text) == BYTES_MAX
 
 
 TEXTS = st.lists(st.binary(max_size=12).filter(lambda data: b"\n" not in data), max_size=6)

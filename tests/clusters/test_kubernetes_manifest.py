@@ -10,63 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.clusters.base import Refused, Submission
+from agent.clusters.base import Refused
 from agent.clusters.kubernetes_manifest import ATTEMPT, FINGERPRINT, OWNER, job, label, rendered, service
 from agent.clusters.kubernetes_mounts import mounts_of, source_of
 from agent.clusters.kubernetes_options import Group, Options
-from states.naming import attempt_name, fingerprint
-from states.spec import Spec
 from tests.clusters.kubernetes.kubelet import expanded
-from tests.clusters.kubernetes.schema import (
-    JOB,
-    LABEL,
-    SERVICE,
-    faults_of_a_job,
-    openapi_faults,
-    unknown_fields,
-)
+from tests.clusters.kubernetes.made import OPTIONS, SPEC, container_of, made, pod_of, sent, values_of
+from tests.clusters.kubernetes.schema import LABEL, strict_faults
 
-OPTIONS = Options(
-    storage={"/ws": "claim:workspace/team", "/data": "nfs:files.lab:/export/data", "/fast": "host:/fast"}
-)
-SPEC = Spec(command=("python", "train.py"), image="reg/own:7", workspace="/ws/run")
-
-
-def sent(spec: Spec = SPEC, *, owner: str = "someone", **changes: Any) -> Submission:
-    spec = spec.model_copy(update=changes)
-    return Submission(
-        name=attempt_name("run-x1", 0, spec), fingerprint=fingerprint(spec), owner=owner, spec=spec
-    )
-
-
-def made(options: Options = OPTIONS, **changes: Any) -> dict[str, Any]:
-    """The Job, after the checks of a real API server as far as they are known here."""
-    manifest = job(sent(**changes), options)
-    assert unknown_fields(manifest, JOB) == []
-    assert faults_of_a_job(manifest) == []
-    assert openapi_faults("jobs", manifest) == []
-    return manifest
-
-
-def pod_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    spec: dict[str, Any] = manifest["spec"]["template"]["spec"]
-    return spec
-
-
-def container_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    (container,) = pod_of(manifest)["containers"]
-    found: dict[str, Any] = container
-    return found
-
-
-def values_of(manifest: dict[str, Any]) -> dict[str, str]:
-    """What the variables are in the container, as the kubelet makes them."""
-    values: dict[str, str] = {}
-    for one in container_of(manifest)["env"]:
-        if "value" in one:
-            values[one["name"]] = expanded(one["value"], values)
-    return values
-
+pytest.importorskip("kubernetes", reason="the extra `kubernetes` is not installed")
 
 # --- the Job -----------------------------------------------------------------------------------------------
 
@@ -145,7 +97,7 @@ def test_a_group_is_what_the_settings_say_and_another_is_refused_without_a_list(
 def test_several_replicas_find_each_other() -> None:
     manifest, headless = made(replicas=3), service(sent(replicas=3))
     assert headless is not None
-    assert unknown_fields(headless, SERVICE) == openapi_faults("services", headless) == []
+    assert strict_faults("services", headless) == []
     name = manifest["metadata"]["name"]
     assert (manifest["spec"]["completionMode"], manifest["spec"]["parallelism"]) == ("Indexed", 3)
     assert pod_of(manifest)["subdomain"] == headless["metadata"]["name"] == name
@@ -196,10 +148,10 @@ def test_a_name_that_is_no_name_is_refused() -> None:
 def test_the_workspace_is_where_the_settings_say() -> None:
     manifest = made()
     assert pod_of(manifest)["volumes"] == [
-        {"name": "data-0", "persistentVolumeClaim": {"claimName": "workspace"}}
+        {"name": "watchkeeper-0", "persistentVolumeClaim": {"claimName": "workspace"}}
     ]
     assert container_of(manifest)["volumeMounts"] == [
-        {"name": "data-0", "mountPath": "/ws", "subPath": "team"}
+        {"name": "watchkeeper-0", "mountPath": "/ws", "subPath": "team"}
     ]
     assert container_of(manifest)["workingDir"] == "/ws/run"
 
@@ -224,10 +176,10 @@ def test_how_a_mount_may_be_written(words: str, source: dict[str, Any], path: st
 
 
 def test_a_gpu_job_has_room_for_its_loaders() -> None:
-    assert {"name": "shared-memory", "emptyDir": {"medium": "Memory"}} in pod_of(made(gpu=1))["volumes"]
+    assert {"name": "watchkeeper-memory", "emptyDir": {"medium": "Memory"}} in pod_of(made(gpu=1))["volumes"]
     own = pod_of(made(gpu=1, mounts=("host:/mem:/dev/shm",)))["volumes"]
-    assert all(volume["name"] != "shared-memory" for volume in own)
-    assert all(volume["name"] != "shared-memory" for volume in pod_of(made())["volumes"])
+    assert all(volume["name"] != "watchkeeper-memory" for volume in own)
+    assert all(volume["name"] != "watchkeeper-memory" for volume in pod_of(made())["volumes"])
 
 
 @pytest.mark.parametrize(

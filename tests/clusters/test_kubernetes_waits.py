@@ -210,6 +210,28 @@ def test_a_queued_job_of_which_kueue_says_nothing_waits() -> None:
     assert (look.phase, look.held, look.waiting) == (Phase.pending, False, Waiting.wait)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "status", "attempt"),
+    [
+        ((), {}, 0),
+        ((told("Evicted", "Preempted"),), {}, 1),
+        ((told("Evicted", "QuotaReserved", "Previously: made room", "False"),), {}, 1),
+        ((told("Evicted", "PodsReadyTimeout"),), {"requeueState": {"count": 3}}, 3),
+        (
+            (told("Evicted", "Preempted"),),
+            {"schedulingStats": {"evictions": [{"count": 2}, {"count": 1}]}},
+            3,
+        ),
+    ],
+)
+def test_what_kueue_took_back_is_a_new_attempt_whether_it_waits_or_runs_again(
+    conditions: tuple[Object, ...], status: Any, attempt: int
+) -> None:
+    assert queued(*conditions, **status).attempt == attempt
+    again = seen(job(labels=QUEUED), pod(), workload=workload(*conditions, **status))
+    assert (again.phase, again.attempt) == (Phase.running, attempt)
+
+
 def test_evicted_is_pending_by_itself_even_while_pods_go() -> None:
     evicted = workload(told("Evicted", "Preempted", "made room"))
     suspended = job(told("Suspended"), suspend=True, labels=QUEUED)

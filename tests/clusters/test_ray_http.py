@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.clusters import ray_delete
 from agent.clusters.base import Ref, Refused, Submission, Unclear, Unreachable
 from agent.clusters.ray import RayCluster
 from agent.clusters.ray_http import last_line
@@ -24,9 +25,10 @@ MINE = {"submission_id": "j", "status": "RUNNING", "metadata": {"watchkeeper_fin
 
 
 class Server(HTTPServer):
-    """Answers by method and path. answers: `GET /path` -> (status, text), None to hang up; heads: what it got."""
+    """answers: `GET /path` -> (status, text), or None to hang up. calls, heads: what it got, in order."""
 
     answers: dict[str, tuple[int, str] | None]
+    calls: list[str]
     heads: list[dict[str, str]]
 
 
@@ -36,9 +38,8 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         self.server.heads.append({name.lower(): value for name, value in self.headers.items()})
         self.rfile.read(int(self.headers.get("content-length", 0)))
-        found = self.server.answers.get(
-            f"{self.command} {self.path.partition('?')[0]}", (404, "404: Not Found")
-        )
+        self.server.calls.append(f"{self.command} {self.path.partition('?')[0]}")
+        found = self.server.answers.get(self.server.calls[-1], (404, "404: Not Found"))
         if found is None:
             self.connection.close()
             return
@@ -57,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server(("127.0.0.1", 0), Handler)
-    server.answers, server.heads = {}, []
+    server.answers, server.calls, server.heads = {}, [], []
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -129,6 +130,48 @@ def test_a_look_that_fails_says_nothing_of_any_job(
     given(server, GET_jobs=answer, GET_job=answer)
     with pytest.raises(Unreachable):
         look(cluster)
+
+
+def test_a_record_that_comes_back_each_time_is_not_called_deleted(
+    server: Server, cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pause in ("SETTLE_S", "LOOK_AGAIN_S"):
+        monkeypatch.setattr(ray_delete, pause, 0.0)
+    given(server, GET_job=(200, json.dumps({**MINE, "status": "STOPPED"})), DELETE_job=(200, "{}"))
+    with pytest.raises(Refused, match="anew") as told:
+        cluster.delete(Ref("j"))
+    assert told.value.retryable
+    assert server.calls.count("DELETE /behind/api/jobs/j") == ray_delete.ROUNDS_MAX
+
+
+def test_an_end_of_long_ago_is_removed_at_once(server: Server, cluster: RayCluster) -> None:
+    over = {**MINE, "status": "FAILED", "driver_exit_code": 3, "end_time": 1_700_000_000_000}
+    given(server, GET_job=(200, json.dumps(over)), DELETE_job=(200, "{}"))
+    cluster.delete(Ref("j"))
+    assert server.calls == ["GET /behind/api/jobs/j", "DELETE /behind/api/jobs/j"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("RuntimeError: Attempted to delete job 'j', but it is in a non-terminal state RUNNING.", Refused),
+        ("TimeoutError", Unreachable),
+    ],
+)
+def test_a_delete_that_fails_is_told(
+    server: Server, cluster: RayCluster, words: str, error: type[Exception]
+) -> None:
+    over = {**MINE, "status": "STOPPED", "end_time": 1_700_000_000_000}
+    given(server, GET_job=(200, json.dumps(over)), DELETE_job=(500, f"Traceback\n{words}\n"))
+    with pytest.raises(error):
+        cluster.delete(Ref("j"))
+
+
+def test_only_what_tells_neither_a_submit_nor_a_code_is_left_over() -> None:
+    left = {"submission_id": "j", "status": "FAILED", "start_time": None, "driver_exit_code": None}
+    assert ray_delete.is_left_over(left)
+    for real in ({"start_time": 1_700_000_000_000}, {"driver_exit_code": 0}, {"status": "STOPPED"}):
+        assert not ray_delete.is_left_over({**left, **real})
 
 
 def test_something_else_at_the_address_is_not_a_ray_without_jobs(server: Server, cluster: RayCluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.clusters.bench import HOSTILE
 
 HERE = Options(address="http://127.0.0.1:1", workspace_visible=True)
 BLIND = Options(address="http://127.0.0.1:1")
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 
 def sent(options: Options = BLIND, script: Path | None = None, **fields: Any) -> dict[str, Any]:
@@ -73,8 +75,6 @@ def test_nothing_outlives_the_process_that_ray_started(ends: str) -> None:
 
 
 def test_what_is_withdrawn_runs_nothing_and_what_runs_is_not_withdrawn(tmp_path: Path) -> None:
-    from tests.clusters.test_ray_states import NOW
-
     script, folder = wrapper.stage(tmp_path), wrapper.run_dir(tmp_path, "job-a0-12345678")
     folder.mkdir()
     assert ray_runs.withdraw(folder, NOW)

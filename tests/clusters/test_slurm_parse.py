@@ -13,7 +13,7 @@ from agent.clusters.base import Ref
 from agent.clusters.slurm import normalise
 from agent.clusters.slurm_answers import observation
 from agent.clusters.slurm_array import one_row_each
-from agent.clusters.slurm_lookup import Found, Jobs, belongs
+from agent.clusters.slurm_match import Found, Jobs, belongs
 from agent.clusters.slurm_parse import (
     FIELD,
     QUEUE,
@@ -224,7 +224,7 @@ def test_a_failed_task_that_slurm_forgot_is_not_lost(tmp_path: Path) -> None:
         facts = {"pid": 1, "host": "n1", "id": task, "exit_code": code, "signal": None, **times}
         for name in ("start", "exit.json"):
             (folder / name).write_text(json.dumps(facts))
-    end = observation(Found(told), NOW, 0)
+    end = observation(Found(told, running=0), NOW)
     assert (end.phase, end.exit_code, end.confirmed) == (Phase.failed, 7, True)
     assert "does not list any more" in end.reason
 
@@ -234,7 +234,13 @@ def test_an_older_record_is_a_strangers() -> None:
     ours = Ref(name, "7", datetime(2026, 11, 30, tzinfo=UTC))
     at = int(datetime(2026, 11, 30, tzinfo=UTC).timestamp())
     assert belongs(row("7", "RUNNING", JobName=name, SubmitTime=str(at + 60)), ours)
-    assert not belongs(row("7", "COMPLETED", JobName=name, SubmitTime=str(at - 86_400)), ours)
+    older = row("7", "COMPLETED", JobName=name, SubmitTime=str(at - 86_400))
+    assert not belongs(older, ours._replace(cluster_job_id="")), "its id was never told"
+    assert belongs(older, ours), "its name and its id: it was handed over later"
+    recycled = row("7", "RUNNING", JobName="theirs", SubmitTime=str(at + 86_400))
+    for watched in (Ref("7", "7", ours.submitted_at), Ref("theirs", "7", ours.submitted_at)):
+        assert not belongs(recycled, watched), "it came after the one that was handed over"
+        assert belongs(recycled | {"Restarts": "1"}, watched), "a requeue begins its time anew"
     assert not belongs(row("7", "COMPLETED", JobName="another", SubmitTime=str(at + 60)), ours)
     assert belongs(row("7", "RUNNING", JobName="another", SubmitTime="100"), Ref("7", "7", ours.submitted_at))
     nameless = row("7", "COMPLETED", JobName="allocation", Partition="", SubmitTime=str(at + 60))

@@ -15,9 +15,10 @@ from agent.clusters.run import Ran
 from agent.clusters.slurm import SlurmCluster
 from agent.clusters.slurm_answers import with_times
 from agent.clusters.slurm_commands import Commands
+from agent.clusters.slurm_directives import directives
 from agent.clusters.slurm_options import Options
-from agent.clusters.slurm_script import agrees, check, comment, directives, native
-from states.spec import Spec
+from agent.clusters.slurm_script import agrees, check, comment, native
+from states.spec import Request, Spec, draft
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -79,6 +80,40 @@ def test_a_script_wins_over_defaults_and_loses_to_figures() -> None:
     words, _ = sent(spec("bash", "x.sh", cpu=3.0, group="other"), script=text)
     assert {"--cpus-per-task=3", "--account=other"} <= set(words)
     assert "--mem=1024M" not in words
+
+
+BATCH = "#!/bin/bash\n#SBATCH -p big --gres=gpu:1\nsrun x\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "script", "expected"),
+    [
+        ({}, "", "--cpus-per-task=1 --mem=1024M"),
+        ({"gpu": 1}, "#!/bin/sh\nx\n", "--cpus-per-task=8 --mem=32768M"),
+        ({"gpu": 1}, BATCH, ""),
+        ({"gpu": 1, "cpu": 8, "memory_mib": 32_768}, BATCH, "--cpus-per-task=8 --mem=32768M"),
+        ({"memory_mib": 2048}, BATCH, "--mem=2048M"),
+        ({"memory_mib": 1024}, BATCH.replace("-p big", "--mem=9G"), "--mem=1024M"),
+        ({"cpu": 0, "memory_mib": 0}, "", ""),
+        ({"cpu": 0, "memory_mib": 4096}, "", "--mem=4096M"),
+        ({"extra_args": ["--mem-per-cpu=2G", "--cpus-per-task=4"]}, "", "--mem-per-cpu=2G --cpus-per-task=4"),
+        ({"extra_args": ["--cpus-per-gpu=4", "--mem=0"]}, "", "--mem=0"),
+    ],
+)
+def test_whose_word_counts_for_cores_and_memory(request_: dict[str, Any], script: str, expected: str) -> None:
+    """The request's own; else the script's; else the site's for a batch script, and our default for the rest."""
+    made = draft(Request(command=("bash", "x.sh"), **request_), workspace="/w")
+    words, _ = sent(made, script=script)
+    told = [word for word in words if word.startswith(("--cpus-per-task", "--mem"))]
+    assert told == expected.split()
+
+
+def test_gpus_take_the_word_of_the_script() -> None:
+    per_node = "#!/bin/sh\n#SBATCH --gpus-per-node=2\nx\n"
+    words, _ = sent(spec("sh", "x.sh", gpu=4), script=per_node, gres="gpu:h200")
+    assert "--gpus-per-node=h200:4" in words
+    assert not [word for word in words if word.startswith("--gres")]
+    assert "--gpus-per-node=4" in sent(spec("sh", "x.sh", gpu=4), script=per_node)[0]
 
 
 def test_a_line_that_does_not_close_is_refused() -> None:

@@ -59,6 +59,8 @@ THOROUGH: Mapping[str, tuple[b.Teller, float]] = {
     "check asks": (b.check_is("image", "ask", "image"), 1),
     "other check asks": (b.check_is("capacity", "ask", "capacity"), 1),
     "check refuses": (b.check_is("image", "refuse"), 1),
+    "preview told": (b.check_is("preview", "note"), 1),
+    "preview refused": (b.check_is("preview", "ask", "rejected"), 1),
     "check could not": (b.check_is("capacity", "could_not"), 1),
     "child failed": (b.child_is(False), 1),
     "build passed": (b.child_is(True, "build"), 1),
@@ -145,6 +147,9 @@ def starts() -> Mapping[str, Job]:
     return {
         "preflight": b.in_preflight(),
         "preflight, smoke": b.led(b.in_preflight(request=smoke), b.check_is("capacity"), start_s=5),
+        "preflight, preview": b.led(
+            b.new_job(), b.delegated("image", "preview"), b.check_is("image"), start_s=5
+        ),
         "submitting": b.in_submitting(),
         "submitting, unclear": sought,
         "submitting, to be sent again": b.led(b.in_submitting(), b.rejected(retryable=True), start_s=5),

@@ -6,8 +6,15 @@ import pytest
 
 from states.job import Collected, Failure, Job, State, StopOrder
 from states.observation import Observation, Phase
-from states.outcome import failure_cause, outcome_of, worth_another_try
-from states.reading import Diagnosis
+from states.outcome import (
+    came_again_without_progress,
+    failure_cause,
+    failure_now,
+    outcome_of,
+    why_no_further_try,
+    worth_another_try,
+)
+from states.reading import Diagnosis, Track
 from tests.states import builders as b
 
 
@@ -81,6 +88,36 @@ class TestAnotherTry:
         assert not worth_another_try(job.but(failures=(before,)), "node.fault", b.after(99))
         earlier = before.model_copy(update={"milestone_at": b.T0})
         assert worth_another_try(job.but(failures=(earlier,)), "node.fault", b.after(99))
+
+    @pytest.mark.parametrize(
+        ("counter", "reached", "again"),
+        [("step", 299.0, True), ("step", 300.0, False), ("step", 301.0, False), ("epoch", 300.0, True)],
+    )
+    def test_progress_is_a_further_step_not_a_repeated_one(
+        self, counter: str, reached: float, again: bool
+    ) -> None:
+        """A new attempt passes the old milestones again; with another counter the milestone's time decides."""
+        job = ended(Phase.failed)
+        assert job.track.main is not None
+        assert job.track.main.value == 300
+        before = Failure(fingerprint="node.fault", milestone_at=b.T0, counter=counter, reached=reached)
+        failed = job.but(failures=(before,))
+        assert worth_another_try(failed, "node.fault", b.after(99)) is again
+        assert came_again_without_progress(failed, "node.fault") is not again
+        assert worth_another_try(failed, "comm.error", b.after(99))
+
+    def test_the_signature_holds_the_furthest_step(self) -> None:
+        job = ended(Phase.failed)
+        fallen = job.track.model_copy(update={"highest": {"step": 700.0}})
+        assert failure_now(job.but(track=fallen), "node.lost").reached == 700
+        assert failure_now(job.but(track=Track()), "node.lost").reached is None
+
+    def test_why_not_is_said(self) -> None:
+        job = ended(Phase.failed)
+        again = job.but(failures=(failure_now(job, "node.lost"),))
+        assert why_no_further_try(job, "node.lost") == ""
+        assert "without progress" in why_no_further_try(again, "node.lost")
+        assert "are spent" in why_no_further_try(job.but(resubmissions=2), "node.lost")
 
     def test_never_for_somebody_elses_job_a_stopped_one_or_a_smoke_run(self) -> None:
         job = ended(Phase.failed)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from states.guards import a_preview_is_due
 from states.job import Check, CheckLevel, Job
 from states.preflight import (
     build_request,
     environment_folder,
     is_settled,
+    needs_preview,
     needs_smoke,
     refusals,
     settled_spec,
     smoke_request,
     unanswered,
     with_values,
+    without_smoke,
 )
 from tests.states import builders as b
 
@@ -51,6 +54,70 @@ def test_a_smoke_run_is_needed_until_it_passed_or_was_waived() -> None:
     assert needs_smoke(job.but(checks={"smoke": Check(name="smoke", level="ask")}))
     assert not needs_smoke(job.but(overridden=("smoke",)))
     assert not needs_smoke(b.new_job())
+
+
+class TestPreview:
+    """C13."""
+
+    LATER = ("preview",)
+
+    def test_a_dear_spec_is_previewed_once(self) -> None:
+        job = b.new_job(request={"gpu": 8}).but(checks_later=self.LATER)
+        assert needs_preview(job)
+        assert not needs_preview(job.but(checks={"preview": Check(name="preview", level="note")}))
+        assert not needs_preview(job.but(overridden=("preview",)))
+
+    def test_a_cheap_one_a_run_on_the_way_and_one_that_was_not_to_be_are_not(self) -> None:
+        dear = b.new_job(request={"gpu": 8}).but(checks_later=self.LATER)
+        assert not needs_preview(dear.but(checks_later=()))
+        assert not needs_preview(dear.but(parent="digits-p2q4"))
+        assert not needs_preview(b.new_job(request={"gpu": 0}).but(checks_later=self.LATER))
+
+    def test_it_comes_when_all_others_have_answered(self) -> None:
+        asked = b.led(b.new_job(request={"gpu": 8}), b.delegated("image", "preview"))
+        assert asked.checks_open == ("image",)
+        previewing = b.led(asked, b.check_is("image"), start_s=5)
+        assert (previewing.state, previewing.checks_open) == ("preflight", ("preview",))
+        sent = b.led(previewing, b.check_is("preview", "note"), start_s=9)
+        assert sent.state == "submitting"
+
+    def test_it_waits_for_a_run_on_the_way(self) -> None:
+        dear = b.new_job(request={"gpu": 8}).but(checks_later=self.LATER)
+        assert a_preview_is_due(dear, None)
+        assert not a_preview_is_due(dear.but(children={"digits-k3f9-s1": "build"}), None)
+
+    def test_a_new_value_after_a_refused_submit_is_previewed_in_its_turn(self) -> None:
+        refused = b.led(
+            b.new_job(request={"gpu": 8}),
+            b.delegated("image", "preview"),
+            b.check_is("image"),
+            b.check_is("preview", "note"),
+            b.rejected("image.not_found"),
+        )
+        again = b.led(refused, b.answered("reg/b:2"), start_s=20)
+        assert (again.state, again.checks_open) == ("preflight", ("image",))
+        assert b.led(again, b.check_is("image"), start_s=30).checks_open == ("preview",)
+
+    def test_a_refused_one_is_asked_about_and_looked_at_again(self) -> None:
+        asked = b.led(
+            b.new_job(request={"gpu": 8}),
+            b.delegated("image", "preview"),
+            b.check_is("image"),
+            b.check_is("preview", "ask", "rejected"),
+        )
+        assert (asked.state, [q.kind for q in asked.open_questions]) == ("blocked", ["rejected"])
+        again = b.led(asked, b.answered("again"), start_s=20)
+        assert (again.state, again.checks_open, again.attempts) == ("preflight", ("preview",), ())
+
+
+def test_a_dear_run_says_that_nothing_proved_its_set_up() -> None:
+    """D4."""
+    dear = b.new_job(request={"gpu": 8, "smoke": "true"})
+    assert "names no" in without_smoke(dear)
+    assert "waived" in without_smoke(dear.but(overridden=("smoke",)))
+    assert without_smoke(dear.but(children={"digits-k3f9-s1": "smoke:passed"})) == ""
+    assert without_smoke(dear.but(parent="digits-p2q4")) == ""
+    assert without_smoke(b.new_job(request={"gpu": 0})) == ""
 
 
 class TestValues:

@@ -11,18 +11,16 @@ from itertools import product
 
 import pytest
 
+from states.answers import Choice, NotAnAnswer, understand
 from states.policy import Policy
 from states.questions import (
     QUESTIONS,
     Act,
-    Choice,
-    NotAnAnswer,
     Option,
     Question,
     Status,
     Template,
     option_text,
-    understand,
     worded,
 )
 from states.spec import Spec

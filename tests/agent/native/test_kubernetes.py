@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from agent.clusters.base import Ref, Submission
+from agent.clusters.base import Ref, Refused, Submission
 from agent.clusters.kubernetes_manifest import job
 from agent.clusters.kubernetes_options import Options
 from agent.native import Converted, convert
-from agent.native.kubernetes_pod import quantity
 from agent.yamlfile import UserFileError
+from states.observation import Phase, Waiting
 from states.spec import Request, draft
 from tests.clusters.kubernetes.bench import KubernetesBench
 
@@ -64,6 +65,7 @@ spec:
         - {name: sets, nfs: {server: files.example, path: /sets}}
         - {name: shm, emptyDir: {medium: Memory}}
 """
+STORAGE = {"/data": "claim:team-data"}
 
 
 def made(text: str = MANIFEST) -> Converted:
@@ -83,11 +85,23 @@ def manifest(pod: dict[str, Any], **spec: Any) -> str:
     )
 
 
-def rendered(found: Converted) -> dict[str, Any]:
-    """The Job that the cluster makes of it."""
-    spec = draft(Request.model_validate(found.request), workspace="/data")
-    submission = Submission(name="a-1-a1-00000000", fingerprint="00000000", owner="kim", spec=spec)
-    return job(submission, Options(storage={"/data": "claim:team-data"}))
+def submission_of(found: Converted, **changes: Any) -> Submission:
+    spec = draft(Request.model_validate(found.request | changes), workspace="/data")
+    return Submission(name="a-1-a1-00000000", fingerprint="00000000", owner="kim", spec=spec)
+
+
+def rendered(found: Converted, storage: Mapping[str, str] = STORAGE) -> dict[str, Any]:
+    """The Job that the cluster makes of it. storage: of the cluster's settings."""
+    return job(submission_of(found), Options(storage=dict(storage)))
+
+
+def mounted(built: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Path -> the volume that the work sees there, without its name."""
+    volumes = {volume["name"]: volume for volume in built["spec"]["template"]["spec"]["volumes"]}
+    return {
+        mount["mountPath"]: {kind: told for kind, told in volumes[mount["name"]].items() if kind != "name"}
+        for mount in work_of(built)["volumeMounts"]
+    }
 
 
 def work_of(built: dict[str, Any]) -> dict[str, Any]:
@@ -122,24 +136,55 @@ def test_the_rest_is_laid_over_the_job_that_is_made() -> None:
     assert (pod["nodeSelector"], pod["restartPolicy"]) == ({"zone": "b"}, "Never")
     assert (work["name"], work["imagePullPolicy"], len(pod["containers"])) == ("main", "Always", 1)
     assert {"name": "API_KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "api"}}} in work["env"]
-    assert work["resources"]["requests"] == {
-        "cpu": "500m", "memory": "64Gi", "nvidia.com/gpu": "2", "rdma/hca": "1",
-    }  # fmt: skip
-    assert work["resources"]["limits"]["memory"] == "96Gi"
+    assert work["resources"] == {
+        "requests": {"cpu": "500m", "memory": "64Gi", "nvidia.com/gpu": "2"},
+        "limits": {"cpu": "500m", "memory": "96Gi", "nvidia.com/gpu": "2", "rdma/hca": "1"},
+    }
 
 
 @pytest.mark.parametrize(
     "what",
-    ["namespace team", "backoffLimit", "ttlSecondsAfterFinished", "restartPolicy OnFailure", "/dev/shm"],
+    [
+        "namespace team",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "restartPolicy OnFailure",
+        "/dev/shm",
+        "activeDeadlineSeconds became",
+    ],
 )
 def test_what_is_watchkeepers_own_is_noted(what: str) -> None:
     assert [note for note in made().notes if note.startswith(what)]
+
+
+def test_the_pods_own_deadline_comes_before_the_jobs() -> None:
+    pod = {"activeDeadlineSeconds": 60, "containers": [{"image": "x", "command": ["x"]}]}
+    found = made(manifest(pod, activeDeadlineSeconds=900))
+    assert found.request["time_limit_s"] == 60
+    assert any("of the Job is left out" in note for note in found.notes)
 
 
 def test_a_limit_that_differs_goes_when_a_flag_gives_the_figure() -> None:
     (word,) = made().backing["memory_mib"]
     assert "96Gi" in word
     assert word in made().passed_through
+
+
+@pytest.mark.parametrize(
+    ("resources", "figures"),
+    [
+        ({}, {"cpu": 0, "memory_mib": 0}),
+        ({"requests": {"cpu": "2", "memory": "1Gi"}}, {"cpu": 2, "memory_mib": 1024}),
+        ({"limits": {"memory": "1e9"}}, {"cpu": 0, "memory_mib": 954}),
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}, {"cpu": 2, "memory_mib": 0}),
+    ],
+)
+def test_no_figure_and_no_limit_is_made_up(resources: dict[str, Any], figures: dict[str, Any]) -> None:
+    found = with_container(resources=resources)
+    assert {field: found.request[field] for field in figures} == figures
+    built = work_of(rendered(found))["resources"]
+    assert built["limits"].keys() == (resources.get("limits") or {}).keys()
+    assert built["requests"].keys() == {kind for each in resources.values() for kind in each}
 
 
 def test_arguments_without_a_command_go_to_the_images_own() -> None:
@@ -167,16 +212,73 @@ def test_without_a_folder_it_starts_where_the_image_says() -> None:
     assert work_of(rendered(with_container(workingDir=None)))["workingDir"] == ""
 
 
-def test_other_kinds_of_volumes_are_mounted_as_the_manifest_says() -> None:
-    mounts = [{"name": "d", "mountPath": "/data"}, {"name": "c", "mountPath": "/conf"}]
-    volumes = [{"name": "d", "hostPath": {"path": "/d"}}, {"name": "c", "configMap": {"name": "conf"}}]
-    container = {"name": "c", "image": "r/x:1", "command": ["true"], "volumeMounts": mounts}
-    found = made(manifest({"containers": [container], "volumes": volumes}))
-    built = rendered(found)
+def with_volumes(*kinds: dict[str, Any], init: tuple[int, ...] = (), **container: Any) -> Converted:
+    """The work sees the n-th volume at `/v<n>`; those of `init` are seen by an init container too."""
+    mounts = [{"name": f"v{place}", "mountPath": f"/v{place}"} for place in range(len(kinds))]
+    pod: dict[str, Any] = {
+        "containers": [{"image": "r/x:1", "command": ["x"], "volumeMounts": mounts, **container}],
+        "volumes": [{"name": f"v{place}", **kind} for place, kind in enumerate(kinds)],
+    }
+    if init:
+        pod["initContainers"] = [{"name": "i", "image": "r/i:1", "volumeMounts": [mounts[n] for n in init]}]
+    return made(manifest(pod))
+
+
+HOST = {"hostPath": {"path": "/d"}}
+CONF = {"configMap": {"name": "conf"}}
+CLAIM = {"persistentVolumeClaim": {"claimName": "big"}}
+
+
+def test_other_kinds_of_volumes_are_mounted_beside_ours() -> None:
+    found = with_volumes(HOST, CONF, workingDir="/data/run")
+    assert found.request["mounts"] == ["host:/d:/v0"]
+    assert "mounted as the manifest says, beside `mounts`: v1" in found.notes
+    assert mounted(rendered(found)) == {
+        "/v0": HOST,
+        "/data": {"persistentVolumeClaim": {"claimName": "team-data"}},
+        "/v1": CONF,
+    }
+
+
+def test_what_an_init_container_sees_too_stays_one_volume() -> None:
+    built = rendered(with_volumes(CLAIM, HOST, init=(0,)), storage={})
+    assert mounted(built) == {"/v0": CLAIM, "/v1": HOST}
+    volumes = built["spec"]["template"]["spec"]["volumes"]
+    assert [volume["name"] for volume in volumes if "persistentVolumeClaim" in volume] == ["v0"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mount"),
+    [
+        ({"hostPath": {"path": "/d", "type": "DirectoryOrCreate"}}, {}),
+        ({"persistentVolumeClaim": {"claimName": "big", "readOnly": True}}, {}),
+        (HOST, {"subPathExpr": "$(POD)"}),
+        (HOST, {"mountPropagation": "HostToContainer"}),
+        (HOST, {"mountPath": "/a:b"}),
+    ],
+)
+def test_what_mounts_could_not_say_in_full_is_laid_over(kind: dict[str, Any], mount: dict[str, Any]) -> None:
+    entry = {"name": "v0", "mountPath": "/v0", **mount}
+    found = with_volumes(kind, volumeMounts=[entry])
     assert "mounts" not in found.request
-    named = {volume["name"] for volume in built["spec"]["template"]["spec"]["volumes"]}
-    assert {mount["name"] for mount in work_of(built)["volumeMounts"]} <= named
-    assert {"d", "c"} <= named
+    built = rendered(found, storage={})
+    assert work_of(built)["volumeMounts"] == [entry]
+    assert mounted(built) == {entry["mountPath"]: kind}
+
+
+def test_a_workspace_in_a_volume_that_is_laid_over_needs_no_setting() -> None:
+    assert mounted(rendered(with_volumes(CLAIM, CONF, init=(0,), workingDir="/v0/run"))) == {
+        "/v0": CLAIM,
+        "/v1": CONF,
+    }
+    with pytest.raises(Refused, match="/other"):
+        rendered(with_volumes(CLAIM, workingDir="/other"))
+
+
+def test_a_manifest_without_any_folder_runs_as_it_is() -> None:
+    built = rendered(made(manifest({"containers": [{"image": "x", "command": ["x"]}]})), storage={})
+    assert "volumes" not in built["spec"]["template"]["spec"]
+    assert work_of(built)["workingDir"] == ""
 
 
 def test_helpers_stay_beside_the_work() -> None:
@@ -231,13 +333,6 @@ def test_objects_beside_the_job_are_noted_and_not_made() -> None:
     assert found.notes[0].startswith("ConfigMap conf: not made")
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("500m", 0.5), ("16", 16.0), ("1Ki", 1024.0), ("2G", 2e9), ("", None), ("many", None)]
-)
-def test_quantities(text: str, value: float | None) -> None:
-    assert quantity(text) == value
-
-
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[KubernetesBench]:
     made = KubernetesBench(tmp_path)
@@ -246,13 +341,29 @@ def bench(tmp_path: Path) -> Iterator[KubernetesBench]:
 
 
 def test_an_api_server_takes_it(bench: KubernetesBench) -> None:
-    """Checked there against the OpenAPI document."""
-    text = MANIFEST.replace("64Gi", "100Mi").replace("96Gi", "200Mi")
-    text = text.replace("secretKeyRef: {name: keys, key: api}", "fieldRef: {fieldPath: metadata.name}")
-    request = Request.model_validate(made(text).request | {"replicas": 1})
-    spec = draft(request, workspace="/data")
-    submission = Submission(name="a-1-a1-00000000", fingerprint="00000000", owner="kim", spec=spec)
-    client = bench.client()
-    sent = client.submit(submission)
+    """Checked there against the OpenAPI document, where it is at hand."""
+    client = bench.client(storage={})
+    sent = client.submit(submission_of(made()))
     assert sent.cluster_job_id == "lab/a-1-a1-00000000"
-    assert client.observe([Ref(submission.name, sent.cluster_job_id)])[submission.name].phase != "gone"
+    ref = Ref("a-1-a1-00000000", sent.cluster_job_id)
+    assert client.observe([ref])[ref.name].phase == Phase.pending
+
+
+def test_a_secret_stays_a_reference_until_it_is_in_the_container(
+    bench: KubernetesBench, eventually: Callable[..., Any]
+) -> None:
+    api_key = {"name": "API_KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "api"}}}
+    container = {"image": "here/any:1", "command": ["sh", "-c", "echo got ${#API_KEY}"], "env": [api_key]}
+    small = {"requests": {"cpu": "100m", "memory": "10Mi"}}
+    found = made(manifest({"containers": [{**container, "resources": small}]}))
+    client = bench.client(storage={})
+    ref = Ref("a-1-a1-00000000", client.submit(submission_of(found)).cluster_job_id)
+    waits = eventually(lambda: seen if (seen := client.observe([ref])[ref.name]).held else None)
+    assert (waits.phase, waits.waiting) == (Phase.starting, Waiting.held)
+    assert 'secret "keys" not found' in waits.reason
+
+    value = base64.b64encode(b"abcdefgh").decode()
+    bench.emulator.store.create("secrets", {"metadata": {"name": "keys"}, "data": {"api": value}}, "lab")
+    eventually(lambda: client.observe([ref])[ref.name].phase == Phase.succeeded)
+    assert client.logs(ref).text == "got 8\n"
+    assert not [call for call in bench.emulator.calls if "secrets" in call.path]

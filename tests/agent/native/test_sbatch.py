@@ -10,7 +10,7 @@ import pytest
 from agent.native import Converted, convert, recognise
 from agent.native.sbatch_figures import mebibytes, seconds
 from agent.yamlfile import UserFileError
-from states.spec import Request
+from states.spec import Request, draft
 
 
 def script(*lines: str, body: str = "srun python train.py\n", first: str = "#!/bin/bash") -> str:
@@ -33,14 +33,14 @@ class TestWhichLinesCount:
             "--job-name=ner  # a comment", "-N2", "--gres gpu:4", '-A "lab one"', "-c 8", "--time=90"
         )
         assert found.request == {
-            "name": "ner", "group": "lab one", "replicas": 2, "gpu": 4, "cpu": 8, "time_limit_s": 5400,
-            "command": ["/bin/bash", "train.sbatch"],
+            "name": "ner", "group": "lab one", "replicas": 2, "gpu": 4, "cpu": 8, "memory_mib": 0,
+            "time_limit_s": 5400, "command": ["/bin/bash", "train.sbatch"],
         }  # fmt: skip
 
     def test_a_line_after_the_first_command_does_not_count(self) -> None:
         text = script("--gres=gpu:1", body="module load cuda\n#SBATCH --gres=gpu:8\n#SBATCH --mem=1T\n")
         assert convert(text, path="a.sh").request["gpu"] == 1
-        assert "memory_mib" not in convert(text, path="a.sh").request
+        assert convert(text, path="a.sh").request["memory_mib"] == 0
 
     def test_a_line_in_a_here_document_does_not_count(self) -> None:
         body = "cat > inner.sh <<'END'\n#!/bin/bash\n#SBATCH --gres=gpu:8\nEND\nbash inner.sh\n"
@@ -114,11 +114,41 @@ class TestFigures:
 
     def test_memory_for_each_core_stays_slurms_own_word(self) -> None:
         found = made("--cpus-per-task=4", "--mem-per-cpu=2G")
-        assert "memory_mib" not in found.request
+        assert found.request["memory_mib"] == 0
         assert found.passed_through == ("--mem-per-cpu=2G",)
 
     def test_memory_for_each_core_of_a_line_is_added_up(self) -> None:
         assert of_line("-c4", "--mem-per-cpu=2G", "a.sh").request["memory_mib"] == 8192
+
+    @pytest.mark.parametrize(
+        ("lines", "cpu", "mib"),
+        [
+            (["--gres=gpu:8"], 0, 0),
+            (["-N2", "--ntasks-per-node=4"], 0, 0),
+            (["--exclusive"], 0, 0),
+            (["--cpus-per-gpu=8", "--gres=gpu:2", "--mem-per-gpu=4G"], 0, 0),
+            (["-c1", "--mem=1G"], 1, 1024),
+            (["-c8", "--mem=0"], 8, 0),
+        ],
+    )
+    def test_a_figure_that_no_option_gives_is_the_sites_own(
+        self, lines: list[str], cpu: int, mib: int
+    ) -> None:
+        """0, so that no guess of ours goes over the site's default; what is given is said to be given."""
+        request = Request.model_validate(made(*lines).request)
+        spec = draft(request, workspace="/data")
+        assert (request.cpu, request.memory_mib, spec.cpu, spec.memory_mib) == (cpu, mib, cpu, mib)
+        assert spec.stated == ("cpu", "memory_mib")
+
+    def test_a_bare_script_of_several_nodes_runs_once(self) -> None:
+        """Without lines of its own it would be one replica for each node, started by srun."""
+        bare = of_line("-N2", "a.sh", text="#!/bin/sh\n#SBATCH -J x -o y\nsrun hostname\n")
+        assert "replicas" not in bare.request
+        assert bare.passed_through == ("--nodes=2",)
+        assert any("runs once" in note for note in bare.notes)
+        assert of_line("-N2", "--wrap=srun hostname").passed_through == ("--nodes=2",)
+        own = of_line("-N2", "a.sh", text=script("-t 5"))
+        assert (own.request["replicas"], own.passed_through) == (2, ())
 
     @pytest.mark.parametrize(
         ("text", "mib"), [("64G", 65536), ("400000", 400000), ("32gb", 32768), ("1.5T", 1572864), ("0", 0)]

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from agent.clusters.kubernetes import KubernetesCluster
 from states.spec import Spec
 from tests.clusters.kubernetes.server import Emulator
@@ -25,11 +23,11 @@ class KubernetesBench:
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         self.emulator = Emulator()
-        self.emulator.node("n1", cpu="2", memory="2000Mi", gpu="2", pods="110")
+        self.emulator.node("n1", cpu="2", memory=f"{2000 << 10}Ki", gpu="2", pods="110")  # as kubelets word it
         for name, value in (("usual", 100), ("spare", -10)):
             self.emulator.store.create("priorityclasses", {"metadata": {"name": name}, "value": value})
         self.options = {
-            "kubeconfig": str(self._kubeconfig("here", self.emulator.url)),
+            "kubeconfig": self.emulator.write_kubeconfig(folder / "here.kubeconfig"),
             "storage": {str(self.workspace): f"host:{self.workspace}"},
             "priority_class": "usual",
             "idle_priority_class": "spare",
@@ -44,8 +42,8 @@ class KubernetesBench:
 
     def severed(self) -> KubernetesCluster:
         """Nobody listens at that port."""
-        away = self._kubeconfig("away", "http://127.0.0.1:9")
-        return KubernetesCluster("kubernetes", {**self.options, "kubeconfig": str(away)})
+        away = self.emulator.write_kubeconfig(self.folder / "away.kubeconfig", "http://127.0.0.1:9")
+        return KubernetesCluster("kubernetes", {**self.options, "kubeconfig": away})
 
     def spec(self, *command: str, **changes: Any) -> Spec:
         figures = {
@@ -62,10 +60,3 @@ class KubernetesBench:
 
     def close(self) -> None:
         self.emulator.close()
-
-    def _kubeconfig(self, name: str, url: str) -> Path:
-        told = self.emulator.kubeconfig()
-        told["clusters"][0]["cluster"]["server"] = url
-        file = self.folder / f"{name}.kubeconfig"
-        file.write_text(yaml.safe_dump(told), encoding="utf-8")
-        return file

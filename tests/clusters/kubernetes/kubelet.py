@@ -1,14 +1,16 @@
 """The emulated node agent: it runs a pod's command as a process of this machine, and keeps its log line by line.
 
 `$(NAME)` and `$$` in commands and values are rewritten as the real one does. A volume that is a `hostPath` is the
-folder itself, so it must be mounted where it is. Images are names only: `missing/...` is not found, `denied/...` may
-not be pulled, `slow/...` is pulled until the test says otherwise.
+folder itself, so it must be mounted where it is. A variable comes from a field of the pod or from a Secret. Images
+are names only: `missing/...` is not found, `denied/...` may not be pulled, `slow/...` is pulled until the test says
+otherwise.
 
 Never: leave a process behind; write a log line before it is whole.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import signal
@@ -151,7 +153,12 @@ class Kubelet:
         if trouble is not None:
             self._tell(pod, {**status, "state": {"waiting": trouble}})
             return
-        values = self._values(pod, spec)
+        try:
+            values = self._values(pod, spec)
+        except LookupError as error:
+            trouble = {"reason": "CreateContainerConfigError", "message": str(error.args[0])}
+            self._tell(pod, {**status, "state": {"waiting": trouble}})
+            return
         argv = [expanded(word, values) for word in spec.get("command", [])]
         for volume in pod["spec"].get("volumes", []):
             mounts = [
@@ -191,20 +198,30 @@ class Kubelet:
             return {"reason": "ErrImagePull", "message": said}
         return {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{image}": {said}'}
 
-    @staticmethod
-    def _values(pod: Object, spec: Object) -> dict[str, str]:
+    def _values(self, pod: Object, spec: Object) -> dict[str, str]:
+        """The container's variables. Raises LookupError, in the real one's words, for a Secret that is not there."""
         path = os.environ.get("PATH", "/usr/bin:/bin")
         values = {"PATH": path, "HOSTNAME": pod["metadata"]["name"], "HOME": "/"}
         declared: dict[str, str] = {}
         for one in spec.get("env", []):
             if "valueFrom" in one:
-                assert INDEX in one["valueFrom"]["fieldRef"]["fieldPath"]
-                declared[one["name"]] = pod["metadata"]["annotations"][INDEX]
+                declared[one["name"]] = self._told(pod, one["valueFrom"])
             else:
                 declared[one["name"]] = expanded(one.get("value", ""), declared)
         if INDEX in pod["metadata"]["annotations"]:
             declared.setdefault("JOB_COMPLETION_INDEX", pod["metadata"]["annotations"][INDEX])
         return {**values, **declared}
+
+    def _told(self, pod: Object, source: Object) -> str:
+        if "fieldRef" in source:
+            path = source["fieldRef"]["fieldPath"]
+            metadata = pod["metadata"]
+            return str(metadata["annotations"][INDEX] if INDEX in path else metadata[path.rpartition(".")[2]])
+        wanted = source["secretKeyRef"]
+        secret = self.store.get("secrets", wanted["name"], pod["metadata"]["namespace"])
+        if secret is None:
+            raise LookupError(f'secret "{wanted["name"]}" not found')
+        return base64.b64decode(secret["data"][wanted["key"]]).decode()
 
     def _terminate(self, pod: Object, container: Container) -> None:
         uid = pod["metadata"]["uid"]

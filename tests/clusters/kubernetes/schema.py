@@ -1,7 +1,6 @@
-"""What a request may hold, as far as this project sends it; a field that is not here is refused by name.
+"""What a request may hold, by the API's own OpenAPI document, and what the API server checks beyond that.
 
-A reduced schema of our own. With WATCHKEEPER_KUBERNETES_OPENAPI set to a folder of the API server's own OpenAPI v3
-documents (`openapi_v3_apis_batch_v1.json`, `openapi_v3_api_v1.json`) bodies are checked against those as well.
+The official client has a model of every kind, generated from that document: unknown fields and other types fail.
 
 Never: let pass what a real API server would refuse with fieldValidation=Strict.
 """
@@ -9,59 +8,13 @@ Never: let pass what a real API server would refuse with fieldValidation=Strict.
 from __future__ import annotations
 
 import json
-import os
 import re
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-OPENAPI_VARIABLE = "WATCHKEEPER_KUBERNETES_OPENAPI"
-STRINGS: dict[str, Any] = {"*": str}
+from pydantic import ValidationError
 
-METADATA: dict[str, Any] = {
-    "name": str, "namespace": str, "labels": STRINGS, "annotations": STRINGS,
-    "ownerReferences": [{"apiVersion": str, "kind": str, "name": str, "uid": str, "controller": bool}],
-}  # fmt: skip
-POD: dict[str, Any] = {
-    "restartPolicy": str, "terminationGracePeriodSeconds": int, "enableServiceLinks": bool, "subdomain": str,
-    "activeDeadlineSeconds": int, "priorityClassName": str, "serviceAccountName": str,
-    "automountServiceAccountToken": bool, "imagePullSecrets": [{"name": str}], "nodeSelector": STRINGS,
-    "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
-    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchFields": [{"key": str, "operator": str, "values": [str]}]}]}}},
-    "containers": [{
-        "name": str, "image": str, "imagePullPolicy": str, "command": [str], "args": [str], "workingDir": str,
-        "env": [{"name": str, "value": str, "valueFrom": {"fieldRef": {"fieldPath": str}}}],
-        "resources": {"requests": STRINGS, "limits": STRINGS},
-        "volumeMounts": [{"name": str, "mountPath": str, "subPath": str, "readOnly": bool}],
-    }],
-    "volumes": [{
-        "name": str, "persistentVolumeClaim": {"claimName": str}, "hostPath": {"path": str},
-        "nfs": {"server": str, "path": str}, "emptyDir": {"medium": str},
-    }],
-}  # fmt: skip
-JOB: dict[str, Any] = {
-    "apiVersion": str, "kind": str, "metadata": METADATA,
-    "spec": {
-        "backoffLimit": int, "completions": int, "parallelism": int, "completionMode": str, "suspend": bool,
-        "activeDeadlineSeconds": int, "ttlSecondsAfterFinished": int, "podReplacementPolicy": str,
-        "podFailurePolicy": {"rules": [{
-            "action": str, "onPodConditions": [{"type": str, "status": str}],
-            "onExitCodes": {"containerName": str, "operator": str, "values": [int]},
-        }]},
-        "template": {"metadata": METADATA, "spec": POD},
-    },
-}  # fmt: skip
-SERVICE: dict[str, Any] = {
-    "apiVersion": str, "kind": str, "metadata": METADATA,
-    "spec": {"clusterIP": str, "publishNotReadyAddresses": bool, "selector": STRINGS},
-}  # fmt: skip
-SHAPES = {"jobs": JOB, "services": SERVICE}
-MODELS = {
-    "jobs": ("openapi_v3_apis_batch_v1.json", "io.k8s.api.batch.v1.Job"),
-    "services": ("openapi_v3_api_v1.json", "io.k8s.api.core.v1.Service"),
-}
+MODELS = {"jobs": "V1Job", "services": "V1Service"}
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
@@ -76,24 +29,22 @@ Fault = tuple[str, str, str]
 """field, reason, message."""
 
 
-def unknown_fields(value: Any, shape: Any, path: str = "") -> list[str]:
-    """Fields that the shape does not have, and values of another type."""
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            return [f"{path}: not a list"]
-        each = (unknown_fields(one, shape[0], f"{path}[{place}]") for place, one in enumerate(value))
-        return [fault for faults in each for fault in faults]
-    if not isinstance(shape, dict):
-        right = isinstance(value, shape) and not (shape is int and isinstance(value, bool))
-        return [] if right else [f"{path}: not of type {shape.__name__}"]
-    if not isinstance(value, dict):
-        return [f"{path}: not an object"]
-    faults = []
-    for key, one in value.items():
-        below = f"{path}.{key}".lstrip(".")
-        inner = shape.get(key, shape.get("*"))
-        faults += [f'unknown field "{below}"'] if inner is None else unknown_fields(one, inner, below)
-    return faults
+def strict_faults(kind: str, body: dict[str, Any]) -> list[str]:
+    """Fields that the kind does not have, and values of another type; nothing for kinds that are not known here."""
+    if kind not in MODELS:
+        return []
+    model = getattr(import_module("kubernetes.client"), MODELS[kind])
+    try:
+        read = model.model_validate(body).model_dump(by_alias=True, exclude_unset=True, mode="json")
+    except ValidationError as error:
+        return [_strict(one["type"], one["loc"], one["msg"]) for one in error.errors()]
+    # The models know each field by a name of Python's too, which the API server does not.
+    return [] if read == body else [f"read as {json.dumps(read)[:200]}"]
+
+
+def _strict(kind: str, place: tuple[str | int, ...], said: str) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    return f'unknown field "{path}"' if kind == "extra_forbidden" else f"{path}: {said}"
 
 
 def faults_of_a_job(job: dict[str, Any]) -> list[Fault]:
@@ -170,6 +121,10 @@ def _container(container: dict[str, Any], path: str, pod: dict[str, Any]) -> lis
             )
         if "value" in one and "valueFrom" in one and one["value"]:
             faults.append(_bad(f"{path}.env", one["name"], "may not be specified when `value` is not empty"))
+        if len(one.get("valueFrom", {})) > 1:
+            faults.append(
+                _bad(f"{path}.env", one["name"], "may not have more than one field specified at a time")
+            )
     known = {volume["name"] for volume in pod.get("volumes", [])}
     paths = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
     faults += [_bad(f"{path}.volumeMounts", one, "must be unique") for one in paths if paths.count(one) > 1]
@@ -181,30 +136,3 @@ def _container(container: dict[str, Any], path: str, pod: dict[str, Any]) -> lis
 
 def _bad(path: str, value: Any, said: str) -> Fault:
     return path, "FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {said}"
-
-
-# --- the API server's own documents, where they are at hand ------------------------------------------------
-
-
-def openapi_faults(kind: str, body: dict[str, Any]) -> list[str]:
-    """What the API server's own schema says against a body; nothing when its documents are not at hand."""
-    folder = os.environ.get(OPENAPI_VARIABLE, "")
-    if not folder or kind not in MODELS:
-        return []
-    validator = import_module("jsonschema").Draft202012Validator
-    file, model = MODELS[kind]
-    schema = {
-        "$ref": f"#/components/schemas/{model}",
-        "components": {"schemas": _strict(str(Path(folder) / file))},
-    }
-    return [f"{error.json_path}: {error.message[:200]}" for error in validator(schema).iter_errors(body)]
-
-
-@cache
-def _strict(path: str) -> Any:
-    """The document's models, each without room for further fields."""
-    models = json.loads(Path(path).read_text(encoding="utf-8"))["components"]["schemas"]
-    for model in models.values():
-        if "properties" in model:
-            model.setdefault("additionalProperties", False)
-    return models

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -19,7 +20,7 @@ from tests.clusters.kubernetes.asked import log_bytes, merged, selected, with_de
 from tests.clusters.kubernetes.controllers import ControlPlane
 from tests.clusters.kubernetes.failure import Failure
 from tests.clusters.kubernetes.kubelet import Kubelet
-from tests.clusters.kubernetes.schema import SHAPES, faults_of_a_job, openapi_faults, unknown_fields
+from tests.clusters.kubernetes.schema import faults_of_a_job, strict_faults
 from tests.clusters.kubernetes.store import Object, Store, copy, stamp
 
 TOKEN = "a-token-of-the-tests"
@@ -86,6 +87,13 @@ class Emulator:
             "users": [{"name": "me", "user": {"token": TOKEN}}],
             "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me", "namespace": "lab"}}],
         }
+
+    def write_kubeconfig(self, file: Path, url: str = "") -> str:
+        """The kubeconfig into the file, whose path is given back. url: of another server than this one."""
+        told = self.kubeconfig()
+        told["clusters"][0]["cluster"]["server"] = url or self.url
+        file.write_text(json.dumps(told), encoding="utf-8")
+        return str(file)
 
     def close(self) -> None:
         if self.kubelet is not None:
@@ -215,12 +223,10 @@ class Emulator:
 
     def _create(self, call: Call, target: Target) -> Object:
         body, name = call.body, call.body.get("metadata", {}).get("name", "")
-        shape = SHAPES.get(target.kind)
-        if shape is not None:
-            odd = [*unknown_fields(body, shape), *openapi_faults(target.kind, body)]
-            if odd and call.query.get("fieldValidation") == "Strict":
-                what = f'{body.get("kind")} in version "v1" cannot be handled as a {body.get("kind")}'
-                raise Failure(400, "BadRequest", f"{what}: strict decoding error: {', '.join(odd)}")
+        odd = strict_faults(target.kind, body)
+        if odd and call.query.get("fieldValidation") == "Strict":
+            what = f'{body.get("kind")} in version "v1" cannot be handled as a {body.get("kind")}'
+            raise Failure(400, "BadRequest", f"{what}: strict decoding error: {', '.join(odd)}")
         if body.get("metadata", {}).get("namespace", target.namespace) != target.namespace:
             raise Failure(
                 400, "BadRequest", "the namespace of the provided object does not match the namespace sent"

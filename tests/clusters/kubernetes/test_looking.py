@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -138,9 +137,8 @@ def crowd(tmp_path: Path) -> Iterator[tuple[Emulator, KubernetesCluster]]:
     emulator = Emulator(control_plane=False)
     for place in range(1200):
         emulator.store.create("jobs", a_record(place), "lab")
-    file = tmp_path / "kubeconfig"
-    file.write_text(json.dumps(emulator.kubeconfig()))
-    yield emulator, KubernetesCluster("kubernetes", {"kubeconfig": str(file), "root": tmp_path})
+    kubeconfig = emulator.write_kubeconfig(tmp_path / "kubeconfig")
+    yield emulator, KubernetesCluster("kubernetes", {"kubeconfig": kubeconfig, "root": tmp_path})
     emulator.close()
 
 
@@ -232,6 +230,25 @@ def test_the_doctor_finds_what_is_missing(bench: KubernetesBench, cluster: Kuber
     assert rows >= {("rights", "wrong"), ("rights", "warn"), ("queue", "wrong"), ("priority", "wrong")}
     (away,) = bench.severed().doctor()
     assert (away.level, bool(away.mend)) == ("wrong", True)
+
+
+def test_the_doctor_looks_where_each_group_goes(bench: KubernetesBench) -> None:
+    bench.emulator.plane.kueue = True
+    bench.emulator.store.create("localqueues", {"metadata": {"name": "team"}}, "lab")
+    elsewhere = {"namespace": "vision", "queue": "team"}
+    client = bench.client(queue="team", groups={"usual": {}, "eyes": elsewhere})
+    rows = {row.name: row for row in client.doctor()}
+    assert (rows["queue"].level, rows["group eyes: rights"].level) == ("fine", "fine")
+    assert (rows["group eyes: queue"].level, rows["group eyes: queue"].said) == (
+        "wrong",
+        "vision has no Kueue queue team",
+    )
+    assert not [name for name in rows if name.startswith("group usual")]
+
+
+def test_no_storage_is_no_fault_where_requests_say_it_themselves(bench: KubernetesBench) -> None:
+    (row,) = [row for row in bench.client(storage={}).doctor() if row.name == "storage"]
+    assert (row.level, "storage" in row.mend) == ("warn", True)
 
 
 def test_a_kubeconfig_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from agent.clusters.base import Ref
-from agent.clusters.ray import JOBS, RayCluster
+from agent.clusters.ray import RayCluster
+from agent.clusters.ray_delete import JOBS
 from agent.clusters.ray_http import Answer, Http
 from agent.clusters.ray_logs import TERMINAL
 from agent.clusters.ray_runs import facts, folder_of
+from states.observation import Observation
 from states.spec import Spec
 from tests.clusters.ray.engine import Ray, free_ports
 
 CPUS = 2
+Until = Callable[..., Observation]
 
 
 class Counted(Http):

@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,18 @@ def need() -> None:
         pytest.skip(why)
 
 
+@contextlib.contextmanager
+def running(*figures: Mapping[str, int], **variables: str) -> Iterator[Ray]:
+    """A `Ray` from its start to its end; skips or fails as `need`."""
+    need()
+    ray = Ray(*figures, **variables)
+    try:
+        ray.start()
+        yield ray
+    finally:
+        ray.close()
+
+
 def namespace() -> list[str]:
     return NAMESPACE if os.geteuid() == 0 else [*NAMESPACE, "--user", "--map-root-user"]
 
@@ -87,10 +99,6 @@ class Ray:
 
     def start(self) -> None:
         """Start the head and its nodes, and wait until all of them are known. Fails with the last of the output."""
-        env = {
-            "PATH": PATH, "HOME": str(self.root), "RAY_USAGE_STATS_ENABLED": "0", "LANG": "C.UTF-8",
-            "AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_JOB_STOP_WAIT_TIME_S": "1", **self.variables,
-        }  # fmt: skip
         script = self.root / "start.sh"
         # The first process of a namespace inherits orphans, and a shell that waits takes their ends in: one that is
         # dead and not taken in still counts as alive for Ray's own watchers.
@@ -98,7 +106,7 @@ class Ray:
         with (self.root / "start.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*namespace(), "sh", str(script)],
-                env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                env=self._environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self.wait(lambda: len(self.alive()) == len(self.figures), START_S)
 
@@ -112,6 +120,12 @@ class Ray:
         self._kill()
         self.figures = self.figures[:1]
         self.start()
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": PATH, "HOME": str(self.root), "RAY_USAGE_STATS_ENABLED": "0", "LANG": "C.UTF-8",
+            "AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_JOB_STOP_WAIT_TIME_S": "1", **self.variables,
+        }  # fmt: skip
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -136,6 +150,15 @@ class Ray:
             name = f"--node-name=n{place + 1} --dashboard-agent-listen-port={agent + place}"
             found.append(f"{RAY} start {where} {name} {given} {common}")
         return found
+
+    # --- what others do with it ------------------------------------------------------------------------------
+
+    def job_submit(self, *words: str) -> str:
+        """What somebody else types: `ray job submit WORDS`, without waiting for the job. Returns its output."""
+        argv = [str(RAY), "job", "submit", f"--address={self.address}", "--no-wait", *words]
+        ran = subprocess.run(argv, env=self._environment(), capture_output=True, text=True, timeout=60)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
 
     # --- what happens to it --------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,12 @@ from agent.clusters.run import Ran
 from agent.clusters.slurm import SlurmCluster
 from agent.clusters.slurm_commands import Commands
 from agent.clusters.slurm_lookup import Lookup
+from states.observation import Observation
 from states.spec import Spec
 from tests.clusters.slurm.configuration import CPUS
 from tests.clusters.slurm.engine import Slurm
+
+Until = Callable[..., Observation]
 
 
 class Counted(Commands):
@@ -28,7 +31,7 @@ class Counted(Commands):
 class SlurmBench:
     """One test's clients and workspace on a cluster that is shared by the session."""
 
-    wait_s = 30.0
+    wait_s = 60.0
     without: Mapping[str, str] = {}
     whole: Mapping[str, Any] = {"cpu": float(CPUS)}
 

@@ -104,6 +104,7 @@ modify qos rich set GrpTRESMins=cpu=0
 add account lab Description=lab Organization=lab
 add user root account=lab qos=normal,gpu2,grp2,one,wall,rich defaultqos=normal
 modify user root set defaultaccount=lab
+add user {stranger} account=lab qos=normal,one defaultqos=normal
 """
 
 CGROUP = """\

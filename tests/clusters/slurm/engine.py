@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -25,6 +26,9 @@ PACKAGES = "slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge"
 PACKAGES_FOR_ACCOUNTING = "slurmdbd mariadb-server"
 REQUIRED = os.environ.get("WATCHKEEPER_REQUIRE_ENGINES") == "1"
 """Set where these tests must run; read when this file is imported, since the tests drop such variables."""
+STRANGER = "games"
+"""A login that Debian always has: the tests' second person, who creates no account on the machine."""
+AS_STRANGER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -78,7 +82,7 @@ class Slurm:
         self.wait(lambda: self.ok("scontrol", "ping"))
         if self.accounting:
             self.wait(lambda: "gpu" in self.out("sacctmgr", "-n", "list", "tres", "format=type,name%20"))
-            self._run("sacctmgr", "-i", "-Q", stdin=ASSOCIATIONS)
+            self._run("sacctmgr", "-i", "-Q", stdin=ASSOCIATIONS.format(stranger=STRANGER))
         self.wait(self.is_idle)
 
     def stop(self) -> None:
@@ -106,7 +110,7 @@ class Slurm:
     def end(self, daemon: str) -> None:
         """End one daemon as the system does it, so that it writes down what it knows."""
         self._daemons[daemon].terminate()
-        self._daemons[daemon].wait(30)
+        self._daemons[daemon].wait(120)
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
@@ -139,10 +143,26 @@ class Slurm:
         self.wait(lambda: self.ok("scontrol", "ping"))
         self.wait(self.is_idle)
 
+    @contextlib.contextmanager
+    def hiding_jobs(self) -> Iterator[None]:
+        """The site shows nobody the jobs of others (root it does)."""
+        said = self.conf.read_text()
+        try:
+            self._configure(f"{said}PrivateData=jobs\n", "jobs")
+            yield
+        finally:
+            self._configure(said, "none")
+
+    def _configure(self, text: str, private: str) -> None:
+        self.conf.write_text(text)
+        assert self.ok("scontrol", "reconfigure")
+        self.wait(lambda: re.search(rf"PrivateData *= {private}\b", self.out("scontrol", "show", "config")))
+
     def clear(self) -> None:
         """No job lives, every node is free and up."""
-        self.ok("scancel", "--signal=KILL", "--full", "-u", "root")
-        self.ok("scancel", "-u", "root")
+        for user in ("root", STRANGER):
+            self.ok("scancel", "--signal=KILL", "--full", "-u", user)
+            self.ok("scancel", "-u", user)
         for node in NODES:
             if (
                 not self.out("sinfo", "-h", "-N", "-n", node, "-o", "%t")
@@ -162,22 +182,30 @@ class Slurm:
         return self._run(*argv).returncode == 0
 
     def sbatch(
-        self, *words: str, script: str = "#!/bin/sh\nexec sleep 600\n", cwd: Path | None = None
+        self,
+        *words: str,
+        script: str = "#!/bin/sh\nexec sleep 600\n",
+        cwd: Path | None = None,
+        stranger: bool = False,
     ) -> str:
-        """Submit behind Watchkeeper's back; the id."""
-        ran = self._run("sbatch", "--parsable", *words, stdin=script, cwd=cwd or self.root)
+        """Submit behind Watchkeeper's back, or as somebody else; the id."""
+        who = AS_STRANGER if stranger else ()
+        ran = self._run(*who, "sbatch", "--parsable", *words, stdin=script, cwd=cwd or self.root)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout.strip()
 
     def has_recorded(self, job_id: str, *states: str) -> bool:
-        """Whether accounting has these states of the job's tasks, newest record of each."""
-        return self.out("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State").split() == list(states)
+        """Whether accounting has these states of the job's tasks, newest record of each, and knows its name: it is
+        behind the controller, and an end may reach it before the start does."""
+        told = self.out("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,JobName").splitlines()
+        rows = [line.split("|", 1) for line in told]
+        return [state.split()[0] for state, name in rows if name != "allocation"] == list(states)
 
     def is_idle(self) -> bool:
         states = self.out("sinfo", "-h", "-N", "-o", "%N %t").split("\n")
         return all(state.split()[1] == "idle" for state in states if state) and len(states) > len(NODES)
 
-    def wait(self, look: Callable[[], object], within_s: float = 60.0) -> None:
+    def wait(self, look: Callable[[], object], within_s: float = 120.0) -> None:
         until = monotonic_s() + within_s
         while not look():
             if monotonic_s() > until:

@@ -1,0 +1,109 @@
+"""The same server on streamable HTTP, put into the web application of `wk serve` at `/mcp`, behind bearer tokens.
+
+Never: a call without a token; a token kept, logged or shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.routing import Route
+
+from agent.mcp.desk import RANK, Caller, Desk
+from agent.mcp.server import Server
+from agent.service import Service
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+PATH = "/mcp"
+LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
+
+
+class Person(Protocol):
+    """Whom a token belongs to: a name for the history, and a role (read, answer, operate)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def role(self) -> str: ...
+
+
+Verify = Callable[[str], Person | None]
+"""Whose token this is; None for one that is nobody's."""
+
+
+class Tokens:
+    """The verifier that the SDK asks: a token's person and role."""
+
+    def __init__(self, verify: Verify) -> None:
+        self._verify = verify
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The access of this token; None for nobody's."""
+        person = self._verify(token)
+        if person is None:
+            return None
+        return AccessToken(token=token, client_id=person.name, scopes=[str(person.role)], subject=person.name)
+
+
+def mount(
+    app: Starlette,
+    service: Service,
+    verify: Verify,
+    *,
+    cwd: Path,
+    workspace: Path | None = None,
+    carry: Callable[[str], str] = lambda run: "",
+    hosts: Sequence[str] = (),
+    path: str = PATH,
+) -> Server:
+    """Serve the tools at `path` of this application, and run their sessions in its lifespan.
+
+    verify: called with a bearer token, in the event loop, so it must not block. carry: sees to it that somebody
+    carries a run; nothing to do where the resident agent itself serves. hosts: names under which the server is
+    reached beside loopback (`wk.example.org`, `wk.example.org:*`); a request for another one is refused with 421.
+    """
+    desk = Desk(service=service, caller=caller_of_this_request, carry=carry, cwd=cwd, workspace=workspace)
+    server = Server(desk, token_verifier=Tokens(verify), auth=_auth(path))
+    security = TransportSecuritySettings(
+        allowed_hosts=[*LOOPBACK, *hosts],
+        allowed_origins=[
+            f"{scheme}://{host}" for scheme in ("http", "https") for host in (*LOOPBACK, *hosts)
+        ],
+    )
+    served = server.streamable_http_app(streamable_http_path=path, transport_security=security)
+    app.router.routes.append(Route(path, endpoint=served, name="mcp"))
+    before = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def both(host: Any) -> AsyncIterator[Mapping[str, Any]]:
+        async with server.session_manager.run(), before(host) as state:
+            yield dict(state or {})
+
+    app.router.lifespan_context = both
+    return server
+
+
+def caller_of_this_request() -> Caller:
+    """Who sent the request that is being served; nobody may anything without a token."""
+    token = get_access_token()
+    if token is None:
+        return Caller("nobody", "")
+    role = next((scope for scope in token.scopes if scope in RANK), "")
+    return Caller(f"{token.client_id} (MCP)", role)
+
+
+def _auth(path: str) -> AuthSettings:
+    """Tokens are handed out by the owner of this server: there is no authorization server to send a client to."""
+    here = AnyHttpUrl(f"http://127.0.0.1{path}")
+    return AuthSettings(issuer_url=here, resource_server_url=None, validate_token_resource=False)

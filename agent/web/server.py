@@ -1,0 +1,76 @@
+"""The page's server in a thread of `wk serve`: its own socket, so that a port that is taken is said before anything.
+
+Never: hold up the end of the process for an open stream.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+END_S = 2
+"""Seconds that requests under way get when the process ends."""
+
+
+class Taken(Exception):
+    """The address cannot be listened on; the message says what to do."""
+
+
+class Server:
+    """One page on one address. `url` is where it is."""
+
+    def __init__(self, app: FastAPI, *, host: str, port: int) -> None:
+        """Raises Taken. port: 0 takes a free one."""
+        self._app = app
+        self._socket = _listening(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._socket.getsockname()[1]}{app.root_path}"
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=END_S
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = Thread(target=self._server.run, args=([self._socket],), name="web", daemon=True)
+
+    def start(self) -> None:
+        """Answer from here on."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End: streams at once, requests under way within END_S."""
+        self._app.state.here.leaving.set()
+        self._server.should_exit = True
+        self._thread.join(END_S + 5)
+        self._socket.close()
+
+
+def serve(app: Any, *, host: str, port: int, prefix: str) -> Server:
+    """The page over an `agent.app.App`, started. Raises Taken."""
+    from agent.people import People
+    from agent.web.app import create_app
+
+    workspace = app.settings.workspace or Path.cwd()
+    web = create_app(app.service, People.of(app.env), workspace=workspace, prefix=prefix)
+    server = Server(web, host=host, port=port)
+    server.start()
+    return server
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise Taken(
+            f"the page cannot be served at {host}:{port} ({(error.strerror or 'no').lower()}); choose another by "
+            "--port, or leave it out by --no-web"
+        ) from None
+    return made
