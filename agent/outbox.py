@@ -36,6 +36,7 @@ def perform_next(ports: Ports, asked: AskedEffect, lease: Lease) -> None:
     if effect.redo in (Redo.adopt, Redo.paid):
         ports.store.begin_effect(asked.id, ports.clock.now())
     try:
+        ports.before_effect(effect)
         job = ports.store.load(asked.job_id)
         result = perform(asked, job, ports, lease)
     except Exception as error:  # whatever it is, the run must not be lost over it

@@ -1,8 +1,8 @@
 """Who may do what on the page and over the API: named people, each with a role and one token, in an owner-only file.
 
-A token is 256 random bits, shown once and kept as its SHA-256 (a slow hash would protect a guessable word, which it is
-not). The same file holds the key that signs the sessions, so that deleting it ends them all. Who is removed, or given
-another token, is out at once: a session names the token it was opened with.
+A token is 256 random bits, shown once and kept as its SHA-256 (a slow hash is for words that can be guessed). The
+same file holds the key that signs the sessions, so that deleting it ends them all. Who is removed, or given another
+token, is out at once: a session names the token it was opened with.
 
 Never: keep, log or show a token a second time; trust a file that others can read.
 """
@@ -161,7 +161,9 @@ def _parsed(text: str, file: Path) -> Mapping[str, Any]:
             _person(name, entry)
         return {"key": str(data["key"]), "people": dict(data["people"])}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise PeopleError(f"{file} is damaged: move it away and let people in again: wk people add NAME") from None
+        raise PeopleError(
+            f"{file} is damaged: move it away and let people in again: wk people add NAME"
+        ) from None
 
 
 def _person(name: str, entry: Mapping[str, str]) -> Person:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from agent.clock import Clock
 from agent.clusters.base import Cluster, Ref
 from agent.store import Store
-from states.effects import Interpret, Remember
+from states.effects import AnyEffect, Interpret, Remember
 from states.events import Interpreted
 from states.job import Check, Job
 from states.logs.signatures import Signatures
@@ -55,6 +55,8 @@ class Ports:
     checks: Mapping[str, CheckFunction] = field(default_factory=dict)
     delegate_child: Callable[[Job, str, Any], None] | None = None
     announce: Callable[[str], None] = lambda job_id: None
+    before_effect: Callable[[AnyEffect], None] = lambda effect: None
+    """Passed before each performance; what it raises is the effect's own failure. Stories break effects here."""
 
     def cluster_of(self, job: Job) -> Cluster:
         """The job's cluster. KeyError with what to do when it is no longer configured."""

@@ -17,7 +17,7 @@ from sqlmodel import Field, SQLModel
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Number of the newest migration; `wk doctor` compares."""
 
 
@@ -139,7 +139,7 @@ class MessageRow(SQLModel, table=True):
     """One report, question or withdrawal as it was put into the person's inbox. id = the effect's id."""
 
     __tablename__ = "message"
-    __table_args__ = (Index("message_job", "job_id", "at"),)
+    __table_args__ = (Index("message_job", "job_id", "at"), Index("message_at", "at"))
 
     id: str = Field(primary_key=True)
     job_id: str = Field(foreign_key="job.id")
@@ -148,6 +148,56 @@ class MessageRow(SQLModel, table=True):
     stage: str = ""
     text: str = Field(sa_column=Column(Text, nullable=False))
     must_not_miss: bool = False
+
+
+class ChannelRow(SQLModel, table=True):
+    """One channel as it was last seen. Messages from `since` on are for it; `upto`: the newest that was taken in.
+
+    failing_since: of a streak of failed sends, fails: their number; told_at: when the other channels were told of it.
+    """
+
+    __tablename__ = "channel"
+
+    name: str = Field(primary_key=True)
+    since: datetime = Field(sa_type=UtcTime)
+    upto: datetime = Field(sa_type=UtcTime)
+    sent_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    fails: int = 0
+    told_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    said: str = Field(default="", sa_column=Column(Text, nullable=False))
+
+
+class DeliveryRow(SQLModel, table=True):
+    """One message on its way to one channel. id = `<channel>:<message>`; state: waiting, begun, sent, moot.
+
+    parcel: what it was first sent in, and is sent in again; place: where the channel put it (a Slack `ts`).
+    text: of a notice about a channel, which is no message of a run (message_id and job_id are "" then).
+    """
+
+    __tablename__ = "delivery"
+    __table_args__ = (
+        Index("delivery_due", "channel", "done_at", "due_at"),
+        Index("delivery_run", "channel", "job_id"),
+        Index("delivery_place", "channel", "place"),
+    )
+
+    id: str = Field(primary_key=True)
+    channel: str
+    message_id: str = ""
+    job_id: str = ""
+    at: datetime = Field(sa_type=UtcTime)
+    due_at: datetime = Field(sa_type=UtcTime)
+    loud: bool = False
+    state: str = "waiting"
+    parcel: str = ""
+    tries: int = 0
+    held_until: datetime | None = Field(default=None, sa_type=UtcTime)
+    begun_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    done_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    place: str = ""
+    said: str = Field(default="", sa_column=Column(Text, nullable=False))
+    text: str = Field(default="", sa_column=Column(Text, nullable=False))
 
 
 class LibraryRow(SQLModel, table=True):

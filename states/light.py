@@ -121,7 +121,9 @@ def _is_light_python(rest: tuple[str, ...]) -> bool:
         tree = ast.parse(rest[1])
     except (SyntaxError, ValueError):
         return False
-    return any(map(_is_print, tree.body)) and all(_is_print(one) or _is_known_import(one) for one in tree.body)
+    return any(map(_is_print, tree.body)) and all(
+        _is_print(one) or _is_known_import(one) for one in tree.body
+    )
 
 
 def _is_known_import(statement: ast.stmt) -> bool:

@@ -200,6 +200,8 @@ def requirement_lines(text: str) -> Wanted:
         read = re.fullmatch(r"(?:-r|--requirement)[ =]*(\S+)", line)
         if read:
             reads.append(read[1])
+        elif line.startswith("--") and not line.startswith("--editable"):
+            continue  # where an index is, how to build: no requirement
         elif line.startswith(("-e", "--editable", ".", "/")) or "://" in line.partition(";")[0]:
             unread.append(line)
         elif line and not line.startswith("-"):

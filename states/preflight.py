@@ -99,7 +99,8 @@ def without_smoke(job: Job) -> str:
         return ""
     if "smoke" in job.overridden:
         return f"no smoke run proved its set-up: it failed, and was waived ({why})"
-    return f"no smoke run proved its set-up, since the request names no `smoke:` command ({why})"
+    lacks = "the request names no `smoke:` command, and what its script imports is not known"
+    return f"no smoke run proved its set-up: {lacks} ({why})"
 
 
 def settled_spec(spec: Spec, check: Check) -> Spec:

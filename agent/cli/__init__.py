@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import typer
 
 from agent.cli import (
+    chat,
     config,
     convert,
     followed,
@@ -23,6 +24,7 @@ from agent.cli import (
     lint,
     mcp,
     orders,
+    people,
     questions,
     reading,
     runs,
@@ -48,10 +50,12 @@ GROUPS = (
     followed,
     runs,
     questions,
+    chat,
     steps,
     convert,
     lint,
     keys,
+    people,
     library,
     scenarios,
     reading,

@@ -22,6 +22,7 @@ import typer
 
 from agent.cli.completion import complete_run
 from agent.cli.output import ClusterName, Exit, Fault, JsonFlag, emit, hint, opened, show
+from agent.cli.page import HOST, page_of
 from agent.cli.requests import request_of, takes_a_request
 
 if TYPE_CHECKING:
@@ -107,11 +108,24 @@ def watch(
 
 def serve(
     until_idle: Annotated[
-        bool, typer.Option("--until-idle", help="End when nothing is left to watch.")
+        bool, typer.Option("--until-idle", help="End when nothing is left to watch; without the page.")
     ] = False,
+    host: Annotated[
+        str, typer.Option(help="Where the page listens; this machine alone unless given.")
+    ] = HOST,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            help="Of the page, if not 8787; 0 takes a free one.", min=0, max=65535, show_default=False
+        ),
+    ] = None,
+    no_web: Annotated[bool, typer.Option("--no-web", help="Without the page and the API.")] = False,
+    root_path: Annotated[
+        str, typer.Option(help="What a reverse proxy puts before every path, as /wk.", show_default=False)
+    ] = "",
     json_wanted: JsonFlag = False,
 ) -> None:
-    """Be the resident agent, which carries every run.
+    """Be the resident agent, which carries every run, and serve the page and the API.
 
     A signal ends it; turns under way are finished first.
     """
@@ -124,15 +138,19 @@ def serve(
         if not app.resident.claim():
             _is_resident_already(app, until_idle, json_wanted)
             return
-        carrier = Carrier(app)
+        carrier, page = Carrier(app), None
         try:
             carrier.start()
             app.resident.ready()
+            if not (no_web or until_idle):
+                page = page_of(app, host=host, port=port, prefix=root_path, json_wanted=json_wanted)
             log.info("resident; live runs: %d", len(app.store.live_ids()))
             if json_wanted:
                 emit({"event": "serving", "at": app.clock.now(), "live": len(app.store.live_ids())})
             _reside(app, carrier, leave, until_idle)
         finally:
+            if page is not None:
+                page.close()
             carrier.close()
             app.resident.release()
     log.info("ended; live runs: %d", len(app.store.live_ids()))

@@ -56,8 +56,9 @@ def desk_of(app: App) -> Desk:
     """The desk of this person: whoever starts the program may everything that they may on the command line."""
     from agent.app import owner
     from agent.mcp.desk import Caller, Desk
+    from agent.people import Role
 
-    person = Caller(f"{owner(app.env)} (MCP)", "operate")
+    person = Caller(f"{owner(app.env)} (MCP)", Role.operate)
     return Desk(
         service=app.service,
         caller=lambda: person,

@@ -68,6 +68,8 @@ BY_NAME: Mapping[str, Exit] = {
     "states.policy.PolicyError": Exit.usage,
     "agent.service.Refusal": Exit.refused,
     "agent.secrets.SecretsError": Exit.refused,
+    "agent.people.PeopleError": Exit.refused,
+    "agent.web.server.Taken": Exit.refused,
     "agent.background.NotStarted": Exit.internal,
     "agent.store.Unknown": Exit.not_found,
     "agent.clusters.base.NotThere": Exit.not_found,

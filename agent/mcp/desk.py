@@ -8,31 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from mcp.server.mcpserver.exceptions import ToolError
 
 from agent.clusters.base import Cluster, Ref
 from agent.mcp import shapes
+from agent.people import Role
 from agent.service import Service, workspace_of
 from agent.store import Unknown
 from states.credentials import find_credentials, is_secret
 from states.job import Job
 from states.spec import Request
 
-Role = Literal["read", "answer", "operate"]
-RANK: Mapping[str, int] = {role: place for place, role in enumerate(get_args(Role))}
-"""Each role may also what those before it may."""
-
 NOT_KEPT = frozenset({"cursor"})
 """Arguments that hold what a tool of this server gave, and that nothing is made of."""
 
 
 class Caller(NamedTuple):
-    """Who asks: a name for the history, and the role."""
+    """Who asks: a name for the history, and the role; None for nobody."""
 
     name: str
-    role: str
+    role: Role | None
 
 
 @dataclass(frozen=True)
@@ -57,10 +54,10 @@ class Desk:
     def admit(self, role: Role) -> None:
         """Raises ToolError for somebody who may not."""
         has = self.caller().role
-        if RANK.get(has, -1) < RANK[role]:
+        if has is None or not has.covers(role):
             raise ToolError(
-                f"this token may {has or 'nothing'}, and that takes the role {role}; "
-                "ask whoever runs Watchkeeper for a token that may"
+                f"this token's role is {has or 'none'}, and that takes the role {role}; ask whoever runs "
+                "Watchkeeper for a token that may"
             )
 
     def place_of(self, request: Request) -> str:

@@ -1,14 +1,17 @@
 """The same server on streamable HTTP, put into the web application of `wk serve` at `/mcp`, behind bearer tokens.
 
+The people are those of the page: a token's role says which tools it may call.
+
 Never: a call without a token; a token kept, logged or shown.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
@@ -17,40 +20,33 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
-from agent.mcp.desk import RANK, Caller, Desk
+from agent.mcp.desk import Caller, Desk
 from agent.mcp.server import Server
+from agent.people import People, PeopleError, Role
 from agent.service import Service
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+log = logging.getLogger(__name__)
+
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
-
-
-class Person(Protocol):
-    """Whom a token belongs to: a name for the history, and a role (read, answer, operate)."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def role(self) -> str: ...
-
-
-Verify = Callable[[str], Person | None]
-"""Whose token this is; None for one that is nobody's."""
 
 
 class Tokens:
     """The verifier that the SDK asks: a token's person and role."""
 
-    def __init__(self, verify: Verify) -> None:
-        self._verify = verify
+    def __init__(self, people: People) -> None:
+        self._people = people
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The access of this token; None for nobody's."""
-        person = self._verify(token)
+        try:
+            person = self._people.of_token(token)
+        except PeopleError as error:
+            log.warning("nobody can come in: %s", error)
+            return None
         if person is None:
             return None
         return AccessToken(token=token, client_id=person.name, scopes=[str(person.role)], subject=person.name)
@@ -59,22 +55,23 @@ class Tokens:
 def mount(
     app: Starlette,
     service: Service,
-    verify: Verify,
+    people: People,
     *,
-    cwd: Path,
-    workspace: Path | None = None,
-    carry: Callable[[str], str] = lambda run: "",
+    workspace: Path,
     hosts: Sequence[str] = (),
+    carry: Callable[[str], str] = lambda run: "",
     path: str = PATH,
 ) -> Server:
-    """Serve the tools at `path` of this application, and run their sessions in its lifespan.
+    """Serve the tools at `path` of this application, and run their sessions in its lifespan. Call it once.
 
-    verify: called with a bearer token, in the event loop, so it must not block. carry: sees to it that somebody
-    carries a run; nothing to do where the resident agent itself serves. hosts: names under which the server is
-    reached beside loopback (`wk.example.org`, `wk.example.org:*`); a request for another one is refused with 421.
+    workspace: of a run whose request names none, and what a relative one is meant from. hosts: names under which the
+    server is reached beside loopback (`wk.example.org`, `wk.example.org:*`); a request for another one is refused
+    with 421. carry: sees to it that somebody carries a run; nothing to do in the resident agent itself.
     """
-    desk = Desk(service=service, caller=caller_of_this_request, carry=carry, cwd=cwd, workspace=workspace)
-    server = Server(desk, token_verifier=Tokens(verify), auth=_auth(path))
+    desk = Desk(
+        service=service, caller=caller_of_this_request, carry=carry, cwd=workspace, workspace=workspace
+    )
+    server = Server(desk, token_verifier=Tokens(people), auth=_auth(path))
     security = TransportSecuritySettings(
         allowed_hosts=[*LOOPBACK, *hosts],
         allowed_origins=[
@@ -98,9 +95,8 @@ def caller_of_this_request() -> Caller:
     """Who sent the request that is being served; nobody may anything without a token."""
     token = get_access_token()
     if token is None:
-        return Caller("nobody", "")
-    role = next((scope for scope in token.scopes if scope in RANK), "")
-    return Caller(f"{token.client_id} (MCP)", role)
+        return Caller("nobody", None)
+    return Caller(f"{token.client_id} (MCP)", Role(token.scopes[0]))
 
 
 def _auth(path: str) -> AuthSettings:

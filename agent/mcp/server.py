@@ -16,27 +16,29 @@ from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Resolve
 from mcp.server.request_state import RequestStateSecurity
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from agent.clusters.base import ClusterError
-from agent.mcp.desk import Desk, Role, refuse_credentials
+from agent.mcp.desk import Desk, refuse_credentials
 from agent.mcp.runs import CHOSEN, Runs
 from agent.mcp.signatures import on_the_wire
 from agent.mcp.steps import Steps
 from agent.mcp.tasks import TOOL, Tasks
 from agent.mcp.wanted import faults_of
+from agent.people import Role
 from agent.secrets import SecretsError
 from agent.service import Refusal
 from agent.store import Unknown
 from agent.yamlfile import UserFileError
 
 NAME = "watchkeeper"
-FOR_PEOPLE = (Refusal, Unknown, ClusterError, SecretsError, UserFileError)
-"""What may be raised with a text that says what to do."""
+OWN_WORDS = (Refusal, Unknown, ToolError)
+FOR_PEOPLE = (ClusterError, SecretsError, UserFileError)
+"""What is raised with a text that says what to do: in our own words, and with a cluster's or a file's in it."""
 FORM_TTL_S = 24 * 3600.0
 """How long a person may take over a form; the question's own deadline is what counts."""
 
@@ -48,32 +50,39 @@ INSTRUCTIONS = (
 
 
 class Kind(NamedTuple):
-    """How a tool behaves, and who may call it."""
+    """How a tool behaves, who may call it, and whether a cluster's words are in what it gives.
+
+    What the store gives was redacted on its way in; done twice, harmless words beside a name would go too.
+    """
 
     role: Role
     hints: ToolAnnotations
+    from_a_cluster: bool = False
 
 
-READS = Kind("read", ToolAnnotations(read_only_hint=True))
-ANSWERS = Kind("answer", ToolAnnotations(destructive_hint=False, idempotent_hint=False))
-MAKES = Kind("operate", ToolAnnotations(destructive_hint=False, idempotent_hint=False))
-DELEGATES = Kind("operate", ToolAnnotations(destructive_hint=False, idempotent_hint=True))
-HALTS = Kind("operate", ToolAnnotations(destructive_hint=True, idempotent_hint=True))
+READS = Kind(Role.read, ToolAnnotations(read_only_hint=True))
+LOOKS = READS._replace(from_a_cluster=True)
+ANSWERS = Kind(Role.answer, ToolAnnotations(destructive_hint=False, idempotent_hint=False))
+SUBMITS = Kind(
+    Role.operate, ToolAnnotations(destructive_hint=False, idempotent_hint=False), from_a_cluster=True
+)
+DELEGATES = Kind(Role.operate, ToolAnnotations(destructive_hint=False, idempotent_hint=True))
+HALTS = Kind(Role.operate, ToolAnnotations(destructive_hint=True, idempotent_hint=True))
 
 KINDS: Mapping[str, Kind] = {
     "delegate": DELEGATES,
-    "check": READS,
+    "check": LOOKS,
     "questions": READS,
     "answer": ANSWERS,
     "wait_for_change": READS,
     "why": READS,
     "library": READS,
-    "capacity": READS,
-    "submit": MAKES,
-    "list": READS,
-    "get": READS,
-    "logs": READS,
-    "events": READS,
+    "capacity": LOOKS,
+    "submit": SUBMITS,
+    "list": LOOKS,
+    "get": LOOKS,
+    "logs": LOOKS,
+    "events": LOOKS,
     "stop": HALTS,
     "delete": HALTS,
 }
@@ -116,9 +125,9 @@ class Server(MCPServer[Any]):
             done = await super().call_tool(name, arguments, context)
         except ToolError as error:
             raise told(error, self._desk.service.ports.redact) from error
-        return (
-            done if isinstance(done, InputRequiredResult) else worded(done, self._desk.service.ports.redact)
-        )
+        if isinstance(done, InputRequiredResult):
+            return done
+        return worded(done, self._desk.service.ports.redact if KINDS[name].from_a_cluster else str)
 
     def _admit(self, name: str, arguments: Mapping[str, Any]) -> None:
         tool = self._tool_manager.get_tool(name)
@@ -136,8 +145,7 @@ class Server(MCPServer[Any]):
     def _shown(self, run: str) -> CallToolResult:
         """The result of the delegation, for a run that has ended."""
         shown = self._desk.shown(run)
-        done = CallToolResult(content=[], structured_content=shown.model_dump(mode="json"))
-        return worded(done, self._desk.service.ports.redact)
+        return worded(CallToolResult(content=[], structured_content=shown.model_dump(mode="json")))
 
 
 def told(error: ToolError, redact: Callable[[str], str]) -> ToolError:
@@ -145,14 +153,12 @@ def told(error: ToolError, redact: Callable[[str], str]) -> ToolError:
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         return ToolError(faults_of(cause))
-    if isinstance(cause, FOR_PEOPLE) or (
-        isinstance(cause, ToolError) and not isinstance(error, UnexpectedToolError)
-    ):
-        return ToolError(redact(str(cause)))
-    return error
+    if isinstance(cause, OWN_WORDS):
+        return ToolError(str(cause))
+    return ToolError(redact(str(cause))) if isinstance(cause, FOR_PEOPLE) else error
 
 
-def worded(done: CallToolResult, redact: Callable[[str], str]) -> CallToolResult:
+def worded(done: CallToolResult, redact: Callable[[str], str] = str) -> CallToolResult:
     """The result, redacted, and its content: short JSON of what is not empty, and `text` as it is."""
     data = _redacted(done.structured_content, redact)
     shown = _without_empty(data)

@@ -21,6 +21,7 @@ from states.words.rows import asks, concern_row, facts_of, standing
 from states.words.wording import plain
 
 ROWS_MAX = 30
+CHANGES_MAX = 12
 REPORT = "wrap-up"
 """The stage of the last report."""
 
@@ -283,5 +284,5 @@ def changes_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:
     """The newest rows of a journal."""
     return tuple(
         Change(at=row["at"], event=row["kind"], state=str(row["to"]), said=plain(str(row["said"] or "")))
-        for row in rows[-ROWS_MAX:]
+        for row in rows[-CHANGES_MAX:]
     )

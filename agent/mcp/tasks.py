@@ -33,7 +33,8 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from agent.mcp import forms
-from agent.mcp.desk import Desk, Role
+from agent.mcp.desk import Desk
+from agent.people import Role
 from agent.service import Refusal
 from agent.store import Unknown
 from states.job import Job, State
@@ -93,13 +94,15 @@ class Tasks(Extension):
         return {"resultType": "task", **await anyio.to_thread.run_sync(self._task, run)}
 
     async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> HandlerResult:
-        return await self._answered(ctx, "read", lambda: self._detailed(params.task_id))
+        return await self._answered(ctx, Role.read, lambda: self._detailed(params.task_id))
 
     async def _update(self, ctx: ServerRequestContext[Any, Any], params: UpdateParams) -> HandlerResult:
-        return await self._answered(ctx, "answer", lambda: self._take(params.task_id, params.input_responses))
+        return await self._answered(
+            ctx, Role.answer, lambda: self._take(params.task_id, params.input_responses)
+        )
 
     async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> HandlerResult:
-        return await self._answered(ctx, "operate", lambda: self._stop(params.task_id))
+        return await self._answered(ctx, Role.operate, lambda: self._stop(params.task_id))
 
     async def _answered(
         self, ctx: ServerRequestContext[Any, Any], role: Role, work: Callable[[], dict[str, Any]]

@@ -13,12 +13,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent.clusters.kubernetes_objects import quantity
 from agent.native.converted import Building
 from agent.native.kubernetes_volumes import put_mounts
 from agent.yamlfile import UserFileError
 
 GPU = "nvidia.com/gpu"
+QUANTITY = re.compile(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)([numkKMGTPE]?i?)")
+UNITS = {
+    "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
+}  # fmt: skip
 REPLACED = re.compile(r"\$\(\w+\)|\$\$")
 LEFT_OUT: Mapping[str, str] = {
     "restartPolicy": "Watchkeeper restarts, where it makes sense, and not Kubernetes",
@@ -132,3 +136,9 @@ def _counted(field: str, amount: float) -> int | float:
     if field == "memory_mib":
         return max(1, round(amount / 2**20))
     return int(amount) if field == "gpu" or amount == int(amount) else amount
+
+
+def quantity(given: object) -> float | None:
+    """`500m`, `16`, `64Gi`, `1e9` as a number (cores, bytes); None for no quantity (Kubernetes API conventions)."""
+    match = QUANTITY.fullmatch(str(given))
+    return float(match[1]) * UNITS[match[2]] if match and match[2] in UNITS else None

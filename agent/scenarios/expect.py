@@ -115,6 +115,8 @@ def _run(world: World, job: Job) -> Iterator[str]:
     for rule in expect.why:
         if rule not in rules:
             yield f"no decision names rule {rule}; those that do name {', '.join(sorted(rules))}"
+    said = "the decisions that say", expect.said.items()
+    yield from _counts(*said, lambda text: sum(text in row["said"] for row in rows))
     for text in expect.outcome:
         if text not in job.outcome:
             yield f"the outcome should say {text!r}, and says {job.outcome!r}"

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from agent.scenarios.seen import Expect, Never
-from agent.scenarios.units import Op, Rule, Seconds, Texts
+from agent.scenarios.units import EffectKind, Op, Rule, Seconds, Texts
 from states.observation import Capacity, Phase, Waiting
 from states.orders import Orders
 from states.reading import Frozen
@@ -238,6 +238,16 @@ class PauseStory(KillStory):
     lasts: Seconds
 
 
+class BrokenStory(Frozen):
+    """Effects of one kind cannot be performed for a while: whatever does it raises. name: only those about this check,
+    run or attempt; all when left out. Tried again with growing pauses, and given up in the end."""
+
+    effect: EffectKind
+    since: Seconds = Field(default=0.0, alias="from")
+    until: Seconds = Field(alias="to")
+    name: str = ""
+
+
 class TwinStory(JobStory):
     """A second job of the run's name appears (a call that landed very late)."""
 
@@ -250,6 +260,7 @@ class Faults(Frozen):
     submit: tuple[SubmitStory, ...] = ()
     predict: tuple[PreviewStory, ...] = ()
     away: tuple[AwayStory, ...] = ()
+    broken: tuple[BrokenStory, ...] = ()
     stale: tuple[StaleStory, ...] = ()
     again: tuple[AgainStory, ...] = ()
     kill: tuple[KillStory, ...] = ()

@@ -21,7 +21,7 @@ from agent.scenarios.expect import Watcher, unmet
 from agent.scenarios.invariants import Invariants
 from agent.scenarios.model import AgainStory, KillStory, PauseStory, Story
 from agent.scenarios.person import Person
-from agent.scenarios.world import Killed, World
+from agent.scenarios.world import Broken, Killed, World
 from agent.turn import turn
 from agent.wave import wave
 from states.events import parse_event
@@ -284,7 +284,7 @@ class _Swallowed(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         said = f"an exception was swallowed: {type(error).__name__}: {error}"
-        if error is not None and said not in self._kept:
+        if error is not None and not isinstance(error, Broken) and said not in self._kept:
             self._kept.append(said)
 
 

@@ -91,6 +91,8 @@ class Expect(Frozen):
     entries: int | None = None
     why: tuple[Rule, ...] = ()
     """Rules that decisions of the journal name."""
+    said: dict[str, Bound] = {}
+    """How many decisions of the journal give these words as their reason or evidence (`wk why`)."""
     outcome: Texts = ()
     artifacts: tuple[str, ...] | None = None
     excluded: tuple[str, ...] | None = None

@@ -28,7 +28,7 @@ from agent.scenarios.scripts import script
 from agent.secrets import Secrets
 from agent.service import Service
 from agent.store import Store
-from states.effects import Interpret, Remember
+from states.effects import AnyEffect, Interpret, Remember
 from states.events import Interpreted
 from states.job import Job
 from states.observation import Capabilities, Capacity
@@ -44,6 +44,10 @@ CANARY = "canary-5f0e-{name}-not-a-real-value"
 
 class Killed(BaseException):
     """The process is gone; nothing may catch this on its way out."""
+
+
+class Broken(Exception):
+    """The story says that this effect cannot be performed now; no fault of the loop."""
 
 
 class MortalStore(Store):
@@ -143,6 +147,7 @@ class World:
             },
             delegate_child=lambda job, child, request: self.service.delegate_child(job, child, request),
             announce=self._touch,
+            before_effect=self._break,
         )
         self.service = Service(
             self.ports,
@@ -157,6 +162,15 @@ class World:
     def _touch(self, job_id: str) -> None:
         self.seen.setdefault(job_id)
         self.touched.setdefault(job_id)
+
+    def _break(self, effect: AnyEffect) -> None:
+        """Raises Broken for an effect that the story breaks at this moment."""
+        now_s = self.offset(self.clock.now())
+        about = getattr(effect, "child", "") or getattr(effect, "name", "")
+        for broken in self.story.faults.broken:
+            named = broken.effect == effect.kind and broken.name in ("", about)
+            if named and broken.since <= now_s < broken.until:
+                raise Broken(f"{effect.kind} cannot be done now")
 
     def set_key(self, name: str, value: str) -> None:
         """The person sets a key while the story goes on."""

@@ -37,7 +37,12 @@ Reads = Annotated[Person, Depends(needs(Role.read))]
 Answers = Annotated[Person, Depends(needs(Role.answer))]
 Operates = Annotated[Person, Depends(needs(Role.operate))]
 Key = Annotated[
-    str, Header(alias="Idempotency-Key", description="Your own key: the same one again changes nothing.", max_length=200)
+    str,
+    Header(
+        alias="Idempotency-Key",
+        description="Your own key: the same one again changes nothing.",
+        max_length=200,
+    ),
 ]
 
 

@@ -7,15 +7,11 @@ Never: a route that is not behind the door, but for the door itself and the file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
 
 from agent.people import People
 from agent.service import Service
@@ -36,12 +32,10 @@ def create_app(
     workspace: Path,
     prefix: str = "",
     session_s: float = SESSION_S,
-    mounts: Mapping[str, ASGIApp] | None = None,
-    lifespan: Callable[[Any], AbstractAsyncContextManager[None]] | None = None,
 ) -> FastAPI:
-    """The app. workspace: for runs whose request names no folder. prefix: what a reverse proxy puts before every path,
-    whether it passes it on or takes it off. mounts: more apps, by their path (they keep their own door), with the
-    `lifespan` that they need. `app.state.here.leaving` is set by whoever stops it, so that open streams end."""
+    """The app. workspace: for runs whose request names no folder. prefix: what a reverse proxy puts before every
+    path, whether it passes it on or takes it off. session_s: seconds that a session lasts. Whoever stops the app sets
+    `app.state.here.leaving`, so that open streams end."""
     prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
     app = FastAPI(
         title="Watchkeeper",
@@ -51,7 +45,6 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        lifespan=lifespan,
     )
     door = Door(people, service.ports.clock, session_s=session_s)
     app.state.here = Here(service, door, workspace.resolve(), Pages(service, prefix), prefix)
@@ -59,8 +52,6 @@ def create_app(
         app.include_router(module.router)
     app.add_api_route("/healthz", healthz, include_in_schema=False, response_class=PlainTextResponse)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    for path, mounted in (mounts or {}).items():
-        app.mount(path, mounted)
     app.add_middleware(Guard)
     errors.add_to(app)
     return app

@@ -56,7 +56,9 @@ def groups(records: Iterable[Record], language: Language, *, find: str = "") -> 
         if record["board"].get("parent"):
             continue
         row = board_row(record, language)
-        text = f"{row.id} {row.state} {title(row.state, language)} {row.cluster} {row.lane} {row.phase}".lower()
+        text = (
+            f"{row.id} {row.state} {title(row.state, language)} {row.cluster} {row.lane} {row.phase}".lower()
+        )
         if all(word in text for word in wanted):
             by_state[row.state].append(row)
     return [Group(state, title(state, language), rows) for state, rows in by_state.items() if rows]

@@ -1,7 +1,7 @@
 """The door: who is it, and may they do that. A bearer token or a signed session cookie; three roles.
 
-A session says who, by which token, and until when, signed with the key of the people's file; its end is checked by the
-clock port. Wrong tokens are counted by address and over all, so that nobody can try many (OWASP ASVS 2.2.1).
+A session says who, by which token, and until when, signed with the key of the people's file; its end is checked by
+the clock port. Wrong tokens are counted by address and over all, so that nobody can try many (OWASP ASVS 2.2.1).
 
 Never: a right without a person; the reason why a token was refused.
 """
@@ -106,7 +106,9 @@ def needs(role: Role) -> Callable[[Request], Person]:
         person = door.who(request)
         if person is None:
             raise HTTPException(
-                401, "who is it? Send `Authorization: Bearer TOKEN`, or log in", {"WWW-Authenticate": "Bearer"}
+                401,
+                "who is it? Send `Authorization: Bearer TOKEN`, or log in",
+                {"WWW-Authenticate": "Bearer"},
             )
         if not person.role.covers(role):
             raise HTTPException(

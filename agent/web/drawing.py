@@ -32,7 +32,7 @@ PLACES: dict[State, tuple[float, float]] = {
 Arrow = tuple[State, State]
 ARROWS: tuple[Arrow, ...] = tuple(
     dict.fromkeys((source, row.to) for row in TABLE for source in row.source if row.to not in (None, source))
-)  # type: ignore[assignment]
+)
 
 
 class Curve(NamedTuple):
@@ -77,7 +77,8 @@ def _unbroken(points: Sequence[Point]) -> list[list[Point]]:
 
 def _line(points: Sequence[Point], across: tuple[float, float], up: tuple[float, float]) -> str:
     corners = [
-        f"{_at(p.step, across, EDGE, WIDTH - EDGE):.1f},{_at(p.value, up, HEIGHT - 24, 20):.1f}" for p in points
+        f"{_at(p.step, across, EDGE, WIDTH - EDGE):.1f},{_at(p.value, up, HEIGHT - 24, 20):.1f}"
+        for p in points
     ]
     if len(corners) == 1:
         x, y = corners[0].split(",")
@@ -95,7 +96,9 @@ def _at(value: float, of: tuple[float, float], start: float, end: float) -> floa
 # --- the states --------------------------------------------------------------------------------------------
 
 
-def diagram(present: State, been: Collection[State], taken: Collection[Arrow], names: dict[State, str]) -> Markup:
+def diagram(
+    present: State, been: Collection[State], taken: Collection[Arrow], names: dict[State, str]
+) -> Markup:
     """The lifecycle: every state and arrow of the table, where this run has been, and where it is."""
     arrows = sorted(ARROWS, key=lambda arrow: arrow in taken)
     width, height = int(5 * COLUMN + BOX_W + 8), int(2 * ROW + BOX_H + 8)

@@ -34,7 +34,14 @@ class Told(NamedTuple):
     message: str
 
 
-STATUS_CODES = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "usage", 422: "usage", 429: "refused"}
+STATUS_CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "usage",
+    422: "usage",
+    429: "refused",
+}
 INTERNAL = "an internal error; your runs are in the database and are not touched by it. The log of `wk serve` has it."
 
 
@@ -82,7 +89,6 @@ def _answer(request: Request, error: Exception) -> Response:
     if what.status == 401:
         return _to_the_door(request, place.prefix)
     page = place.pages.page(request, "error.html", status=what.status, message=message)
-    page.status_code = what.status
     page.headers.update(headers)
     return page
 

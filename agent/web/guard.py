@@ -1,7 +1,8 @@
 """What every answer and every change must satisfy: security headers, and that a change comes from our own pages.
 
-A change (POST and the like) without an Authorization header is one that a browser may have been talked into, so it must
-come from the same origin: Sec-Fetch-Site says so, or else Origin names our host (Fetch Metadata, OWASP CSRF).
+A change (POST and the like) may be one that a browser was talked into, so it must come from the same origin:
+Sec-Fetch-Site says so, or else Origin names our host (Fetch Metadata, OWASP CSRF). A program that sends its token, or
+that sends nothing a browser would, is let through to the door.
 Plain ASGI, since a wrapping middleware would hold back the streams.
 
 Never: a page with a script or a style of its own; a page in somebody else's frame.
@@ -46,7 +47,9 @@ class Guard:
             await send(message)
 
         if scope["method"] not in SAFE and not is_ours(Headers(scope=scope)):
-            refused = PlainTextResponse("this change did not come from our own page; open the page anew\n", 403)
+            refused = PlainTextResponse(
+                "this change did not come from our own page; open the page anew\n", 403
+            )
             await refused(scope, receive, guarded)
             return
         await self._app(scope, receive, guarded)
@@ -58,5 +61,6 @@ def is_ours(headers: Headers) -> bool:
         return True
     if site := headers.get("sec-fetch-site"):
         return site in ("same-origin", "none")
-    origin = headers.get("origin", "")
-    return bool(origin) and urlsplit(origin).netloc == headers.get("host")
+    if origin := headers.get("origin"):
+        return urlsplit(origin).netloc == headers.get("host")
+    return "cookie" not in headers

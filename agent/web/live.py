@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
 from anyio import sleep, to_thread
@@ -32,7 +33,9 @@ LOG_S, LOG_S_MAX = 1.0, 20.0
 
 
 @router.get("/all")
-async def bell(request: Request, who: Reads, mark: str = "", last: Last = "") -> AsyncIterator[ServerSentEvent]:
+async def bell(
+    request: Request, who: Reads, mark: str = "", last: Last = ""
+) -> AsyncIterator[ServerSentEvent]:
     """`changed` when anything about any run was recorded; `asked` when the open questions are others."""
     async for event in _ring(request, "", last or mark):
         yield event
@@ -78,7 +81,7 @@ async def log(
     at, pause_s = last or cursor, LOG_S
     while await _goes_on(request, place, pause_s):
         job = await to_thread.run_sync(place.service.job, run)
-        piece = await to_thread.run_sync(lambda job=job, at=at: tail(place.service, job, cursor=at))
+        piece = await to_thread.run_sync(partial(tail, place.service, job, cursor=at))
         if piece.lines:
             page = place.pages.page(request, "log_lines.html", lines=piece.lines)
             yield ServerSentEvent(raw_data=bytes(page.body).decode(), id=piece.cursor or None)

@@ -49,6 +49,7 @@ class Pages:
         shown = self._environment.get_template(template).render(
             facts
             | {
+                "status": status,
                 "t": _words(language),
                 "ago": _ages(language, now),
                 "time": lambda seconds: duration(seconds, language),
@@ -56,6 +57,7 @@ class Pages:
                 "now": now,
                 "to": self._prefix,
                 "person": person,
+                "base": "bare.html" if "hx-request" in request.headers else "base.html",
                 "may": (lambda role: person.role.covers(role)) if person else (lambda role: False),
                 "plain": plain,
                 "here": request.url.path.removeprefix(self._prefix),

@@ -61,7 +61,9 @@ def reply(
 
 
 @router.post("/runs/{run}/stop")
-def stop(request: Request, who: Operates, run: str, reason: Annotated[str, Form(max_length=1000)] = "") -> Response:
+def stop(
+    request: Request, who: Operates, run: str, reason: Annotated[str, Form(max_length=1000)] = ""
+) -> Response:
     """Halt it, and back to its page."""
     place = here(request)
     applied = place.service.stop(run, by=who.name, reason=reason)
@@ -83,7 +85,10 @@ def delete(request: Request, who: Operates, run: str, name: Annotated[str, Form(
 def delegate_form(request: Request, who: Operates) -> HTMLResponse:
     """The empty form."""
     place = here(request)
-    empty = dict.fromkeys(FIELDS, "") | {"cluster": place.service.default_cluster, "workspace": str(place.workspace)}
+    empty = dict.fromkeys(FIELDS, "") | {
+        "cluster": place.service.default_cluster,
+        "workspace": str(place.workspace),
+    }
     return _form(request, empty, key=serial(12))
 
 

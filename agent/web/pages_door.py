@@ -66,6 +66,10 @@ def language(request: Request, to: Annotated[str, Form()]) -> Response:
     is_ours = came_from.startswith(f"{place.prefix}/") and not came_from.startswith("//")
     answer = RedirectResponse(came_from if is_ours else f"{place.prefix}/", 303)
     answer.set_cookie(
-        LANGUAGE_COOKIE, "zh" if to == "zh" else "en", max_age=YEAR_S, path=f"{place.prefix}/", samesite="strict"
+        LANGUAGE_COOKIE,
+        "zh" if to == "zh" else "en",
+        max_age=YEAR_S,
+        path=f"{place.prefix}/",
+        samesite="strict",
     )
     return answer

@@ -85,7 +85,9 @@ def _cards(place: Here, request: Request, job: Job | None = None) -> list[dict[s
             "q": question,
             "run": one.id,
             "asks": asks(one, question),
-            "options": [(o, option_text(o, language), o == question.default) for o in question.template.options],
+            "options": [
+                (o, option_text(o, language), o == question.default) for o in question.template.options
+            ],
             "default": option_text(question.default, language),
         }
         for one, question in found
@@ -142,7 +144,9 @@ def _now(place: Here, request: Request, job: Job) -> dict[str, Any]:
     main = job.track.main
     total = main.total if main else None
     known = main is not None and total is not None and total > 0 and math.isfinite(main.value)
-    concern = shown.verdict if shown.verdict and shown.verdict.name not in CALM and not job.is_terminal else None
+    concern = (
+        shown.verdict if shown.verdict and shown.verdict.name not in CALM and not job.is_terminal else None
+    )
     return {
         "job": shown,
         "standing": standing(shown, at),
@@ -173,7 +177,9 @@ def _told(place: Here, request: Request, job: Job) -> dict[str, Any]:
         "earlier": max(len(decisions) - DECISIONS_MAX, 0),
         "reports": store.messages(job.id)[-REPORTS_MAX:][::-1],
         "checks": worst_first(job),
-        "artifacts": [(a, size(a.size_bytes), a.modified_at < job.created_at) for a in job.collected.artifacts],
+        "artifacts": [
+            (a, size(a.size_bytes), a.modified_at < job.created_at) for a in job.collected.artifacts
+        ],
         "spec": _spec(job, language),
     }
 

@@ -25,12 +25,17 @@ def findings(service: Service, asked: Request, workspace: str) -> Report:
     about = scene(
         gpu=None if asked.gpu_free else asked.gpu,
         replicas=asked.replicas,
-        workspace=[workspace, *asked.mounts],
+        workspace=[workspace, *filter(None, map(_target, asked.mounts))],
         image=asked.image or "",
         cluster=cluster.kind,
         env=asked.env,
     )
     return lint_text(Source("command", shell_text(asked.command)), about, folder if folder.is_dir() else None)
+
+
+def _target(mount: str) -> str:
+    """Where a mount stands in the job: the last absolute path of `source:/target[:mode]`."""
+    return next((part for part in reversed(mount.split(":")) if part.startswith("/")), "")
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:

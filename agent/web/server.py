@@ -6,12 +6,16 @@ Never: hold up the end of the process for an open stream.
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
+
+if TYPE_CHECKING:
+    from agent.app import App
 
 END_S = 2
 """Seconds that requests under way get when the process ends."""
@@ -48,13 +52,17 @@ class Server:
         self._socket.close()
 
 
-def serve(app: Any, *, host: str, port: int, prefix: str) -> Server:
-    """The page over an `agent.app.App`, started. Raises Taken."""
+def serve(app: App, *, host: str, port: int, prefix: str) -> Server:
+    """The page of an app (and the tools for chat agents, where their package is there), started. Raises Taken."""
     from agent.people import People
     from agent.web.app import create_app
 
-    workspace = app.settings.workspace or Path.cwd()
-    web = create_app(app.service, People.of(app.env), workspace=workspace, prefix=prefix)
+    people, workspace = People.of(app.env), app.settings.workspace or Path.cwd()
+    web = create_app(app.service, people, workspace=workspace, prefix=prefix)
+    with suppress(ModuleNotFoundError):
+        from agent.mcp.http import mount
+
+        mount(web, app.service, people, workspace=workspace, hosts=(host, f"{host}:*"))
     server = Server(web, host=host, port=port)
     server.start()
     return server

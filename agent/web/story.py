@@ -62,7 +62,9 @@ def curves(job: Job, rows: Sequence[Record]) -> list[Curve]:
         if row["kind"] == "logs_read":
             _take(found, row["body"])
     series = [
-        Curve(name, [Point(step=step, value=value) for step, value in sorted(points.items())][-LOSS_POINTS_MAX:])
+        Curve(
+            name, [Point(step=step, value=value) for step, value in sorted(points.items())][-LOSS_POINTS_MAX:]
+        )
         for name, points in found.items()
         if name not in LOSS_NAMES
     ]

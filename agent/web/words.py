@@ -152,7 +152,10 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     # --- delegating
     "command": ("Command", "命令"),
-    "command_help": ("One line or several, run by bash in the workspace.", "一行或多行, 在工作区由 bash 运行。"),
+    "command_help": (
+        "One line or several, run by bash in the workspace.",
+        "一行或多行, 在工作区由 bash 运行。",
+    ),
     "name": ("Name", "名称"),
     "gpu": ("GPUs of each replica", "每个副本的 GPU"),
     "replicas": ("Replicas", "副本数"),
@@ -161,7 +164,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "outputs": ("Outputs that must exist at the end", "结束时必须存在的文件"),
     "outputs_help": ("Paths below the workspace, one a line.", "工作区内的路径, 每行一个。"),
     "more_yaml": ("Other fields, as YAML", "其他字段 (YAML)"),
-    "more_help": ("As in a request file, one a line: smoke, stop_when, env, ...", "与请求文件相同: smoke, stop_when, env 等"),
+    "more_help": (
+        "As in a request file, one a line: smoke, stop_when, env, ...",
+        "与请求文件相同: smoke, stop_when, env 等",
+    ),
     "look": ("Look it over", "检查"),
     "findings": ("What was found", "检查结果"),
     "nothing_found": ("Nothing stands against it.", "没有发现问题。"),

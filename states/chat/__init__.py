@@ -8,8 +8,9 @@ its last word and nothing around it hedges; otherwise the reading asks back. Rea
 Never: carry anything out; keep or repeat a credential (B6).
 """
 
-from states.chat.context import Asked, Context, Option, Seen, context_of
+from states.chat.context import Asked, Context, Option, Seen, asked, context_of
+from states.chat.follow_up import settled
 from states.chat.understand import understand
 from states.chat.understood import Understood
 
-__all__ = ["Asked", "Context", "Option", "Seen", "Understood", "context_of", "understand"]
+__all__ = ["Asked", "Context", "Option", "Seen", "Understood", "asked", "context_of", "settled", "understand"]

@@ -1,4 +1,4 @@
-"""Whether a message answers an open question: by number, by an option's meaning, by the default, or by the value asked.
+"""Whether a message answers an open question: by number, by an option's meaning, by the default, or a value.
 
 The whole message must be the answer, apart from courtesy; `1 more epoch then stop` begins with 1 and answers nothing
 (G1, G4). What may be an answer or an order at once (`cancel`, `stop` while another run is live) is asked back.
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """What a message picks of one question. ideas: by what it was picked; near: the option means it only by the way."""
+    """What a message picks of one question. ideas: by what; near: the option means it only by the way."""
 
     option: int | Literal["default"] | None = None
     value: str = ""
@@ -43,20 +43,24 @@ class Pick(NamedTuple):
 
 
 MEANINGS = (
-    "no_download", "dont_submit", "wait", "no_change", "without", "reduce", "build", "resend", "recheck", "as_is", "stop",
-    "ambiguous",
+    "no_download", "dont_submit", "wait", "no_change", "without", "reduce", "build", "resend", "recheck", "as_is",
+    "stop", "ambiguous",
 )  # fmt: skip
 """What an option can mean, read in this order: `stop the download` before `stop`, `keep waiting` before `keep`."""
 _NUMBER = re.compile(
-    r"(?:option|choice|opt|answer|number|no\.?|nr\.?|#|选项?|选择?|答案?|第)* ?[\[(#]? ?(\d{1,3}|[一二两三四五六七八九])[\])]? ?(?:st|nd|rd|th)?(?: ?(?:one|option|choice)|个|号|项|条|种)?(?:选项|方案|那个)?",
+    r"(?:option|choice|opt|answer|number|no\.?|nr\.?|#|选项?|选择?|答案?"
+    r"|第)* ?[\[(#]? ?(\d{1,3}|[一二两三四五六七八九])[\])]? ?(?:st|nd|rd"
+    r"|th)?(?: ?(?:one|option|choice)|个|号|项|条|种)?(?:选项|方案|那个)?",
     re.ASCII,
 )
 _ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "former": 1, "latter": 2, "last": -1, "one": 1, "two": 2, "three": 3,
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "former": 1, "latter": 2, "last": -1, 
+    "one": 1, "two": 2, "three": 3,
     "前者": 1, "后者": 2, "前面那个": 1, "后面那个": 2, "最后一个": -1,
 }  # fmt: skip
 _BOTH = re.compile(
-    r"(?:for |to |on )?(?:both(?: of them| questions)?|all(?: of them| questions)?)|(?:两|二)个?(?:问题)?(?:都)?|都|全部",
+    r"(?:for |to |on )?(?:both(?: of them| questions)?|all(?: of them| questions)?)"
+    r"|(?:两|二)个?(?:问题)?(?:都)?|都|全部",
     re.ASCII,
 )
 
@@ -154,7 +158,8 @@ def _not_settled(text: str, asked: tuple[Asked, ...]) -> Answer | None:
     ):
         return Answer(doubt="answer_or_order")
     if re.fullmatch(
-        r"(?:please |just |ok |yes )*(?:stop|kill|halt)(?: it| that| this)?(?: (?:please|now))*|(?:请|先)?停(?:掉|止|了|下)?(?:它)?(?:吧|了)*",
+        r"(?:please |just |ok |yes )*(?:stop|kill|halt)(?: it| that| this)?(?: (?:please"
+        r"|now))*|(?:请|先)?停(?:掉|止|了|下)?(?:它)?(?:吧|了)*",
         without,
         re.ASCII,
     ) and any(
@@ -317,12 +322,17 @@ _BY_THE_WAY = {"wait": frozenset({"no_change"}), "without": frozenset({"no_chang
 def _polite(text: str) -> str:
     """Without what courtesy puts around an answer."""
     text = re.sub(
-        r"^(?:(?:please|pls|ok|okay|yes|yeah|sure|well|then|just|so|hi|hey|let's|lets|i'?d say|i say|i think|(?:no|nah|nope)(?=[,.!]| keep| let| leave| continue| go on| don))(?![a-z])[ ,.!]*|(?:那|就|请|好的|好|嗯|行|先)(?=[^行要用是好])|不[, ]+)*",
+        r"^(?:(?:(?:i(?:'ll|'d| will| would)? )?(?:choose|pick|take|select|prefer|go with)(?= (?:the|option|number))"
+        r"|please|pls|ok|okay|yes|yeah|sure|well|then|just|so|hi|hey|let's|lets"
+        r"|i'?d say|i say|i think|(?:no|nah|nope)(?=[,.!]| keep| let| leave| continue"
+        r"| go on| don))(?![a-z])[ ,.!]*|(?:那|就|请|好的|好|嗯|行|先)(?=[^行要用是好])"
+        r"|不[, ]+)*",
         "",
         text,
     )
     return re.sub(
-        r"[ ,.!]*(?:(?<![a-z])(?:please|pls|thanks|thank you|thx|ty|then|for now|now|ok|okay|i guess|i think|for the moment)|吧|了吧|谢谢|啊|呗|呀|了)*$",
+        r"[ ,.!]*(?:(?<![a-z])(?:please|pls|thanks|thank you|thx|ty|then|for now|now|ok"
+        r"|okay|i guess|i think|for the moment)|吧|了吧|谢谢|啊|呗|呀|了)*$",
         "",
         text,
     ).strip(" ,.!")

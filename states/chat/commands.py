@@ -21,7 +21,8 @@ class Found(NamedTuple):
 
 
 STARTERS = (
-    r"python[\d.]*|bash|sh|zsh|torchrun|accelerate|deepspeed|colossalai|srun|mpirun|mpiexec|uv run|poetry run|conda run"
+    r"python[\d.]*|bash|sh|zsh|torchrun|accelerate|deepspeed|colossalai|srun|mpirun"
+    r"|mpiexec|uv run|poetry run|conda run"
     r"|make|Rscript|julia|node|java|perl|ruby|go run|cargo|llamafactory-cli|swift sft|lm_eval|ray job|horovodrun"
     r"|nvidia-smi|env|exec|time|nohup|sleep|echo|hostname|pytest|xtuner|megatron|fairseq-\w+|composer|tune run"
 )
@@ -43,8 +44,11 @@ _SENTENCE = re.compile(r"[,，。；！？、]|;(?=\s|$)|[.!?:](?=\s|$)|\n")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _ENDS = frozenset(
     "with on using via for in under please pls plz thx thanks ty and then but asap now at to as i i'll i'm no normal "
-    "idle priority prio lane group bill image mount queue just if when once after while it its it's is was would will "
-    "so because tonight tomorrow later today ok okay or should this that 's the my again only don't dont why does run runs running ran start started starts work worked fit fits do yet first then please, "
+    "idle priority prio lane group bill image mount queue just if when once after w"
+    "hile it its it's is was would will "
+    "so because tonight tomorrow later today ok okay or should this that 's the my "
+    "again only don't dont why does run runs running ran start started starts work "
+    "worked fit fits do yet first then please, "
     "did fails failed crashed dies died keeps works".split()
 )
 _FIGURE = re.compile(

@@ -50,18 +50,22 @@ _SPELLED = {
 }
 COUNT = r"(?:\d{1,5}|[零一二两双单三四五六七八九十百千]{1,6}|(?:" + "|".join(_SPELLED) + r")(?![a-z]))"
 _GPU = re.compile(
-    rf"(?<![\w.])({COUNT}) ?(?:x|\*|×|more|free|idle|spare|of those|张|块|个)? ?(?:nvidia )?(?:[hav]\d{{2,3}}s?|4090s?|gpus?|cards?|卡|显卡|张卡|块卡)(?![a-z])",
+    rf"(?<![\w.])({COUNT}) ?(?:x|\*|×|more|free|idle|spare|of those|张|块"
+    rf"|个)? ?(?:nvidia )?(?:[hav]\d{{2,3}}s?|4090s?|gpus?|cards?|卡|显卡|张卡"
+    rf"|块卡)(?![a-z])",
     re.ASCII,
 )
 _NODES = re.compile(
-    rf"(?<![\w.])({COUNT}) ?(?:x |个|台)?(?:nodes?|machines?|replicas?|servers?|机|节点|台机器|机器|副本|台)(?![a-z])",
+    rf"(?<![\w.])({COUNT}) ?(?:x |个|台)?(?:nodes?|machines?|replicas?|servers?|机"
+    rf"|节点|台机器|机器|副本|台)(?![a-z])",
     re.ASCII,
 )
 _TIMES = re.compile(
     rf"(?<![\w.])({COUNT}) ?(?:x|\*|×|乘) ?({COUNT})(?: ?(?:gpus?|卡|张|[hav]\d{{2,3}}))?(?![\w.])", re.ASCII
 )
 _EACH = re.compile(
-    r"(?<![a-z])(?:each|per (?:node|replica|machine)|a node|apiece|/ ?node)(?![a-z])|每(?:台|个|机|节点|副本|个节点)|各"
+    r"(?<![a-z])(?:each|per (?:node|replica|machine)|a node|apiece|/ ?node)(?![a-z])"
+    r"|每(?:台|个|机|节点|副本|个节点)|各"
 )
 _TYPE = re.compile(
     r"(?<![a-z0-9])([hav]\d{2,3}|a800|h800|h20|l40s?|4090|3090|mi300x?)s?(?![a-z0-9])", re.ASCII
@@ -70,32 +74,42 @@ _PRIORITY = re.compile(
     r"(?:priority|prio|优先级)(?: ?(?:of|to|is|=|:|设为|为|调到|是))? ?(\d)(?!\d)", re.ASCII
 )
 _IDLE = re.compile(
-    r"(?<![a-z])(?:idle|preemptible|spot|best-?effort|opportunistic)(?: (?:lane|queue|job|task|tab|pool|priority))?(?![a-z])|闲时|空闲(?:任务|队列|通道)|可抢占"
+    r"(?<![a-z])(?:idle|preemptible|spot|best-?effort|opportunistic)(?: (?:lane"
+    r"|queue|job|task|tab|pool|priority))?(?![a-z])|闲时|空闲(?:任务|队列|通道)"
+    r"|可抢占"
 )
 _NORMAL = re.compile(
-    r"(?<![a-z])(?:normal|regular|standard)(?: (?:lane|queue|job|task|tab|priority))?(?![a-z])|常规(?:任务|队列)?|普通(?:任务|队列)?"
+    r"(?<![a-z])(?:normal|regular|standard)(?: (?:lane|queue|job|task|tab"
+    r"|priority))?(?![a-z])|常规(?:任务|队列)?|普通(?:任务|队列)?"
 )
 _LINES = re.compile(
     rf"(?<![\w.])(?P<count>{COUNT}) ?(?:more |log |last )?(?:lines?|行|rows?|ll)(?![a-z])"
-    rf"|(?:tail|last|-n|--lines[ =]?|head|最后|末尾|后|lines?) ?-?n? ?-?(?P<count2>\d{{1,6}})(?![\w.%]| ?(?:gpu|min|hour|h\b|s\b|step|epoch|卡|步|分|小))",
+    rf"|(?:tail|last|-n|--lines[ =]?|head|最后|末尾|后"
+    rf"|lines?) ?-?n? ?-?(?P<count2>\d{{1,6}})(?![\w.%]| ?(?:gpu|min|hour|h\b|s\b"
+    rf"|step|epoch|卡|步|分|小))",
     re.ASCII,
 )
 _NEGATIVE = re.compile(r"(?<!tail )(?<!head )(?<!\w)-\d|minus |负", re.ASCII)
 _BARE = re.compile(
-    r"(?<![a-z])(?:can|could|do) (?:i|we) (?:get|have|grab|use|take|run|fit|squeeze in) (\d{1,4})(?![\w.])|(?<![a-z])(?:need|want|require) (\d{1,4})(?![\w.]| ?(?:more |log )?lines?)",
+    r"(?<![a-z])(?:can|could|do) (?:i|we) (?:get|have|grab|use|take|run|fit"
+    r"|squeeze in) (\d{1,4})(?![\w.])|(?<![a-z])(?:need|want"
+    r"|require) (\d{1,4})(?![\w.]| ?(?:more |log )?lines?)",
     re.ASCII,
 )
 _CPU = re.compile(rf"({COUNT}) ?(?:cpus?|cpu cores?|cores?|核)(?![a-z])", re.ASCII)
 _MEMORY = re.compile(
-    r"(\d{1,6}) ?(t|g|m)i?b?(?: (?:of )?(?:memory|ram|mem)|内存| 内存)|(?:memory|mem|ram|内存)[ :=]*(\d{1,6}) ?(t|g|m)i?b?",
+    r"(\d{1,6}) ?(t|g|m)i?b?(?: (?:of )?(?:memory|ram|mem)|内存| 内存)|(?:memory|mem"
+    r"|ram|内存)[ :=]*(\d{1,6}) ?(t|g|m)i?b?",
     re.ASCII,
 )
 _NAMED = re.compile(
-    r"(?:name it|named|call it|called|as job|--name[ =]|名字叫|取名|命名为?|叫做?) ?([a-z][a-z0-9-]{1,39})(?![a-z0-9-])",
+    r"(?:name it|named|call it|called|as job|--name[ =]|名字叫|取名|命名为?"
+    r"|叫做?) ?([a-z][a-z0-9-]{1,39})(?![a-z0-9-])",
     re.ASCII,
 )
 _PURPOSE = re.compile(
-    r"(?:(?<![a-z])for|用于|给|做)(?: the| our)? ?([a-z][a-z0-9_-]{1,30}|评测|训练|预训练|微调|推理)(?: (?:jobs?|runs?|work|training))?$",
+    r"(?:(?<![a-z])for|用于|给|做)(?: the| our)? ?([a-z][a-z0-9_-]{1,30}|评测|训练"
+    r"|预训练|微调|推理)(?: (?:jobs?|runs?|work|training))?$",
     re.ASCII,
 )
 _STOP_IF = re.compile(
@@ -125,8 +139,9 @@ def count_of(text: str) -> int:
 
 
 def resources(said: Marked) -> dict[str, Any]:
-    """What a run or a capacity question asks for: gpu, replicas, cpu, memory_mib, gpu_type, lane, priority, group, ..."""
-    text, slots = said.text, {}
+    """What a run or a capacity question asks for: gpu, replicas, cpu, memory_mib, gpu_type, lane, group, ..."""
+    text = said.text
+    slots: dict[str, Any] = {}
     slots |= _gpus(text)
     for name, found in (("gpu_type", _TYPE.search(text)), ("name", _NAMED.search(text))):
         if found:
@@ -199,7 +214,7 @@ def lines_of(text: str) -> int | None:
 
 
 def places(said: Marked) -> dict[str, Any]:
-    """Mounts, image and request file that a run names. An image stands behind the word or has a tag and no slash in front."""
+    """The mounts, the image, the proxy and the request file that a run names."""
     slots: dict[str, Any] = {}
     mounts: list[str] = []
     for piece in said.of(VALUE):

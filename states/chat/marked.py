@@ -1,8 +1,8 @@
 """A message with everything that is no word of the sentence masked: names, commands, quotes, values, secrets.
 
-Each masked piece becomes one private-use character of its kind's range, so that a `stop` inside a name, a command or a quotation can
-never be read as a verb, and patterns can say where a name stands. `Marked.text` is folded: NFKC, lower case, plain
-quotes, one blank.
+Each masked piece becomes one private-use character of its kind's range, so that a `stop` inside a name, a command or
+a quotation can never be read as a verb, and patterns can say where a name stands. `Marked.text` is folded: NFKC,
+lower case, plain quotes, one blank.
 
 Never: keep a credential's value; let a masked piece change what stands around it.
 """
@@ -75,7 +75,10 @@ VERBS = frozenset(
 _REDACTED = re.compile(r"\[redacted:[^\]\s]*\]")
 
 _URL = r"[a-z][a-z0-9+]{1,9}://[^\s,;，。；\"'<>]+"
-_IMAGE = r"[A-Za-z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)+(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]+)?|[a-z][\w.-]*:(?=[\w.-]*\d)[\w][\w.-]*"
+_IMAGE = (
+    r"[A-Za-z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)+(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]+)?"
+    r"|[a-z][\w.-]*:(?=[\w.-]*\d)[\w][\w.-]*"
+)
 _PATH = r"(?<![\w/])(?:~|\.{1,2})?/[\w.$@+~-][^\s,;，。；、\"'<>()（）\u3400-\u9fff]*"
 _VALUE = re.compile(rf"{_URL}|{_PATH}|(?<![\w./-]){_IMAGE}", re.ASCII | re.IGNORECASE)
 _GROUP = re.compile(
@@ -97,6 +100,17 @@ _CALLED = re.compile(
 )
 _FOLD = str.maketrans(
     {"“": '"', "”": '"', "‘": "'", "’": "'", "`": "`", "´": "'", "、": ",", "。": ".", "…": "..."}
+)
+
+
+_SPELLED_OUT = {
+    "u": "you", "r": "are", "cant": "can't", "wont": "won't", "im": "i'm", "ive": "i've", "youre": "you're",
+    "dont": "don't", "doesnt": "doesn't", "didnt": "didn't", "isnt": "isn't", "wasnt": "wasn't", "hasnt": "hasn't",
+    "havent": "haven't", "shouldnt": "shouldn't", "couldnt": "couldn't", "wouldnt": "wouldn't",
+}  # fmt: skip
+"""What is typed in haste, as the patterns have it."""
+_CLIPPED = re.compile(
+    rf"(?<![\w'-])({'|'.join(_SPELLED_OUT)}|(?:what|how|where|when|who|that|there)s)(?![\w'-])", re.ASCII
 )
 
 
@@ -162,6 +176,7 @@ class _Work:
             " " if unicodedata.category(sign) in ("So", "Sk", "Cf", "Mn") else sign
             for sign in self.text.lower()
         )
+        text = _CLIPPED.sub(lambda m: _SPELLED_OUT.get(m[1]) or f"{m[1][:-1]}'{m[1][-1]}", text)
         text = re.sub(r"[^\S\n]+", " ", text).strip()
         return Marked(text, self.pieces, raw, secret, self.crowded or len(text) > CHARS_MAX)
 

@@ -11,26 +11,27 @@ import re
 from typing import Any
 
 from states.chat import figures
-from states.chat.context import Context
-from states.chat.marked import NAMES, VALUE, Marked
+from states.chat.marked import VALUE
 from states.chat.referents import Meant, by_state, failed, for_reading, spelled
-from states.chat.replies import say
+from states.chat.speaker import Speaker
 from states.chat.understood import Intent, Understood
 from states.chat.vocabulary import has
-from states.questions import Language
 
 LINES_MAX = 2000
 _CREDENTIALS = re.compile(r"key|credential|ak ?/?sk|login|secret|密钥|凭证|ak ?sk", re.ASCII)
 _GROUPS = re.compile(r"groups?|namespaces?|分区|命名空间|哪些组|quota", re.ASCII)
 _FAILING = re.compile(
-    r"(?<![a-z])(?:die|died|dead|fail|failed|failing|crash|crashed|broke|killed|oom|errors?|traceback|wrong|exit\w*)(?![a-z])|挂|死|失败|崩|炸|报错|错误|oom|显存|退出",
+    r"(?<![a-z])(?:die|died|dead|fail|failed|failing|crash|crashed|broke|killed|oom"
+    r"|errors?|traceback|wrong|exit\w*)(?![a-z])|挂|死|失败|崩|炸|报错|错误|oom|显存"
+    r"|退出",
     re.ASCII,
 )
 _OF_LIVE = re.compile(
     r"slow|pending|queued|queue|stuck|waiting|start|still|hang|慢|排队|没起|卡|等|还没", re.ASCII
 )
 _PURPOSES = re.compile(
-    r"评测|训练|预训练|微调|推理|(?<![a-z])(?:sft|rl|rlhf|eval|evals|evaluation|pretrain\w*|training|inference|dpo|ppo|vit|coco)(?![a-z])",
+    r"评测|训练|预训练|微调|推理|(?<![a-z])(?:sft|rl|rlhf|eval|evals|evaluation"
+    r"|pretrain\w*|training|inference|dpo|ppo|vit|coco)(?![a-z])",
     re.ASCII,
 )
 _FIELDS = (
@@ -41,13 +42,8 @@ _FIELDS = (
 )
 
 
-class Reader:
+class Reader(Speaker):
     """Turns a read of one message into its reading."""
-
-    def __init__(self, said: Marked, context: Context, language: Language) -> None:
-        self.said = said
-        self.context = context
-        self.language = language
 
     def worded(self, intent: Intent, text: str) -> Understood:
         """The reading for this intent. text: the masked message without negated orders."""
@@ -70,10 +66,10 @@ class Reader:
     def _help(self, text: str) -> Understood:
         if _CREDENTIALS.search(text):
             return Understood(
-                intent="help", slots={"topic": "credentials"}, reply=self._say("credentials_help")
+                intent="help", slots={"topic": "credentials"}, reply=self.say("credentials_help")
             )
         key = "groups" if _GROUPS.search(text) else "help"
-        return Understood(intent="help", reply=self._say(key))
+        return Understood(intent="help", reply=self.say(key))
 
     def _capacity(self) -> Understood:
         slots = figures.resources(self.said)
@@ -86,7 +82,7 @@ class Reader:
         found = [kind for kind, words in kinds if re.search(words, self.said.text)]
         if found and not slots:
             slots["kind"] = found[0]
-        return Understood(intent="capacity", slots=slots, reply=self._say("read"))
+        return Understood(intent="capacity", slots=slots)
 
     def _list(self, text: str) -> Understood:
         slots: dict[str, Any] = {}
@@ -99,13 +95,13 @@ class Reader:
                 intent="unclear",
                 slots=slots | {"lane": "idle"},
                 ask_back=True,
-                reply=self._say("idle_or_free"),
+                reply=self.say("idle_or_free"),
             )
         lane = figures.lane_of(text)
         slots |= {"lane": lane} if lane else {}
         if re.search(r"questions?|问题|need(?: from)?|waiting for", text):
             slots = {"what": "questions"}
-        return Understood(intent="list", slots=slots, reply=self._say("read"))
+        return Understood(intent="list", slots=slots)
 
     def _library(self, text: str) -> Understood:
         slots: dict[str, Any] = {}
@@ -122,28 +118,28 @@ class Reader:
             slots["purpose"] = purpose[0]
         if has("library_forget", text):
             if not values:
-                return self._ask("library", "which_entry", slots)
-            return Understood(intent="library", slots=slots | {"forget": True}, reply=self._say("read"))
+                return self.ask("which_entry", slots, "library")
+            return Understood(intent="library", slots=slots | {"forget": True})
         if has("library_record", text) and "?" not in text:
             if not values:
-                return self._ask("library", "what_to_remember", slots | {"record": True})
+                return self.ask("what_to_remember", slots | {"record": True}, "library")
             slots["record"] = True
-        return Understood(intent="library", slots=slots, reply=self._say("read"))
+        return Understood(intent="library", slots=slots)
 
     def _watch(self, text: str) -> Understood:
         meant = spelled(self.said, self.context)
         if meant is not None and len(meant.unknown) == 1 and not meant.names:
             if meant.near:
-                return self._which("watch", meant.near, meant)
+                return self._which("watch", meant.near)
             job = meant.unknown[0]
-            return Understood(intent="watch", slots={"job": job}, reply=self._say("watch", job=job))
+            return Understood(intent="watch", slots={"job": job}, reply=self.say("watch", job=job))
         names = (meant or Meant(self.context.live)).names
         key = "watched" if names else "nothing_live"
         job = ",".join(names)
         return Understood(
             intent="unclear",
             slots={"job": job} if job else {},
-            reply=self._say(key, job=job.replace(",", ", ")),
+            reply=self.say(key, job=job.replace(",", ", ")),
         )
 
     def _of_any(self, intent: Intent, text: str) -> Understood:
@@ -157,7 +153,7 @@ class Reader:
             )
             names = of_state if of_state else for_reading(self.context)
             if has("deleted", text) and not has("status_word", text):
-                return self._which(intent, names, Meant(names))
+                return self._which(intent, names)
             return self._any(intent, names)
         if meant.unknown and not meant.names:
             if len(meant.near) == 1:
@@ -167,16 +163,14 @@ class Reader:
                 intent=intent,
                 slots={"job": unknown},
                 moot=True,
-                reply=self._say("no_such_run", unknown=unknown),
+                reply=self.say("no_such_run", unknown=unknown),
             )
-        return Understood(intent=intent, slots={"job": ",".join(meant.names)}, reply=self._say("read"))
+        return Understood(intent=intent, slots={"job": ",".join(meant.names)})
 
     def _any(self, intent: Intent, names: tuple[str, ...]) -> Understood:
         if not names:
-            return Understood(intent=intent, moot=True, reply=self._say("no_runs"))
-        return Understood(
-            intent=intent, slots={"job": names[0] if len(names) == 1 else "*"}, reply=self._say("read")
-        )
+            return Understood(intent=intent, moot=True, reply=self.say("no_runs"))
+        return Understood(intent=intent, slots={"job": names[0] if len(names) == 1 else "*"}, reply="")
 
     def _of_one(self, intent: Intent, text: str) -> Understood:
         """A read that is about one run."""
@@ -184,34 +178,31 @@ class Reader:
         if intent == "tail":
             lines = figures.lines_of(self.said.text)
             if lines is not None and lines <= 0:
-                return self._ask(
-                    "tail", "lines", self._named_only() | {"lines": lines} if lines else {"lines": 0}
-                )
+                named = self._named_only() if lines else {}
+                return self.ask("lines", named | {"lines": lines}, "tail")
             slots |= {"lines": lines} if lines is not None else {}
             if re.search(r"(?<![a-z])(?:-f|follow|live|stream|streaming|keep)(?![a-z])|实时|持续|滚动", text):
                 slots["follow"] = True
         meant = spelled(self.said, self.context)
         if meant is not None and meant.unknown and not meant.names:
             if len(meant.near) == 1:
-                return Understood(
-                    intent=intent, slots=slots | {"job": meant.near[0]}, reply=self._say("read")
-                )
+                return Understood(intent=intent, slots=slots | {"job": meant.near[0]}, reply="")
             unknown = ", ".join(meant.unknown)
             return Understood(
                 intent=intent,
                 slots=slots | {"job": unknown},
                 moot=True,
-                reply=self._say("no_such_run", unknown=unknown),
+                reply=self.say("no_such_run", unknown=unknown),
             )
         names = meant.names if meant is not None else self._candidates(intent, text)
         if len(names) > 1:
-            return self._which(intent, names, Meant(names), slots)
+            return self._which(intent, names, slots)
         if not names:
-            return Understood(intent=intent, slots=slots, moot=True, reply=self._say("no_runs"))
+            return Understood(intent=intent, slots=slots, moot=True, reply=self.say("no_runs"))
         closed = [question.id for question in self.context.questions if question.job == names[0]]
         if intent == "why" and closed and re.search(r"who|谁|keep|继续|question|问题", text):
             slots["question"] = closed[0]
-        return Understood(intent=intent, slots=slots | {"job": names[0]}, reply=self._say("read"))
+        return Understood(intent=intent, slots=slots | {"job": names[0]})
 
     def _named_only(self) -> dict[str, Any]:
         meant = spelled(self.said, self.context) or Meant(for_reading(self.context))
@@ -229,24 +220,6 @@ class Reader:
         return for_reading(self.context)
 
     def _which(
-        self, intent: Intent, names: tuple[str, ...], meant: Meant, slots: dict[str, Any] | None = None
+        self, intent: Intent, names: tuple[str, ...], slots: dict[str, Any] | None = None
     ) -> Understood:
-        if not names:
-            return self._ask(intent, "no_runs", slots or {})
-        shown = ", ".join(names[:8])
-        return Understood(
-            intent=intent,
-            slots=slots or {},
-            ask_back=True,
-            reply=self._say("which_read", names=shown),
-            choices=names,
-        )
-
-    def _ask(self, intent: Intent, key: str, slots: dict[str, Any]) -> Understood:
-        return Understood(intent=intent, slots=slots, ask_back=True, reply=self._say(key))
-
-    def _say(self, key: str, **facts: Any) -> str:
-        return say(key, self.language, **facts)
-
-
-__all__ = ["LINES_MAX", "NAMES", "Reader"]
+        return self.ask("which_read" if names else "no_runs", slots or {}, intent, names)

@@ -1,8 +1,8 @@
 """Orders to stop or delete: the one clause that gives the order, read to its last word.
 
-A clause orders only if it is, from its first word to its last: an opening (`please`, `can you`, 帮我), a verb, the run
-(by name, pronoun or not at all) and closing words (`now`, `thanks`, 吧). Whatever does not fit is not an order, and a
-condition, a doubt or a report beside it takes its force (A2, A7; I2).
+A clause orders only if it is, from its first word to its last: an opening (`please`, `can you`, 帮我), a verb, the
+run (by name, pronoun or not at all) and closing words (`now`, `thanks`, 吧). Whatever does not fit is not an order,
+and a condition, a doubt or a report beside it takes its force (A2, A7; I2).
 
 Never: an order from a question about the past, a negation, a quotation or a word inside a name.
 """
@@ -23,12 +23,21 @@ OBJECT_ZH = (
     "的?(?:它|他|(?:这个|那个|这|那|该|当前|现在)?(?:正在跑|在跑|跑着|排队|正在运行|卡住|挂掉|失败)?的?(?:那个|这个)?"
     "(?:任务|作业|训练|job|run|实验|程序|进程)|这个|那个|这|那)"
 )
-ALL = r"(?:all(?: of)?(?: (?:my|the|our|them|it|running|live))*(?: (?:jobs|runs|tasks))?|everything|(?:every|each)(?: (?:single )?(?:job|run|task|one))?|both(?: of them| jobs| runs)?|全部|所有的?(?:任务|job|作业)?|都|全都?|两个都?)"
+ALL = (
+    r"(?:all(?: of)?(?: (?:my|the|our|them|it|running|live))*(?: (?:jobs|runs|tasks))?|everything"
+    r"|(?:every|each)(?: (?:single )?(?:job|run|task|one))?|both(?: of them| jobs| runs)?"
+    r"|全部|所有的?(?:任务|job|作业)?|都|全都?|两个都?)"
+)
 ENGLISH_LISTED = rf"[{JOB}{UNKNOWN}](?: ?(?:,|&|\+|\ue011) ?[{JOB}{UNKNOWN}])*"
 JOINED = re.compile(rf"([{JOB}{UNKNOWN}]) ?(?:, and|,|and|&|\+|和|跟|与|以及|还有) ?(?=[{JOB}{UNKNOWN}])")
 SPLIT = re.compile(
-    r"[,;!\n]|\.(?!\d)|(?<=\?)|(?<=吧)(?![?吗])|(?<![a-z])(?:and then|and|because|cause|cuz|coz|since|so|as) (?![a-z]*ing\b)|(?<![a-z])then (?=(?:please )?(?:delete|remove|del|erase)(?![a-z]))|(?:再|然后再?|接着|并且?|后)(?=(?:把|将|它|其|也|一起| )*(?:删|清除|移除))"
-    r"|(?<=[\ue100-\ue3ff]) (?=(?:it'?s|it is|it has|it keeps|it looks|the loss|loss)(?![a-z]))|(?<= it) (?=(?:it'?s|it is|it has|it keeps|the loss|loss)(?![a-z]))"
+    r"[,;!\n]|\.(?!\d)|(?<=\?)|(?<=吧)(?![?吗])|(?<![a-z])(?:and then|and|because"
+    r"|cause|cuz|coz|since|so|as) (?![a-z]*ing\b)"
+    r"|(?<![a-z])then (?=(?:please )?(?:delete|remove|del|erase)(?![a-z]))|(?:再"
+    r"|然后再?|接着|并且?|后)(?=(?:把|将|它|其|也|一起| )*(?:删|清除|移除))"
+    r"|(?<=[\ue100-\ue3ff]) (?=(?:it'?s|it is|it has|it keeps|it looks|the loss"
+    r"|loss)(?![a-z]))|(?<= it) (?=(?:it'?s|it is|it has|it keeps|the loss"
+    r"|loss)(?![a-z]))"
 )
 
 
@@ -78,9 +87,10 @@ def grammar(verb: Verb) -> re.Pattern[str]:
         if verb != "stop"
         else r"(?:(?: job| run)| ?的?(?:这个|那个)?(?:任务|作业|job))?"
     )
-    head = rf"(?:(?:the |a )?(?:records?|entry) (?:of|for) )?" if verb != "stop" else ""
+    head = r"(?:(?:the |a )?(?:records?|entry) (?:of|for) )?" if verb != "stop" else ""
     english_form = rf"(?:{said})(?:[ !]*(?:{said})){{0,3}} ?(?:一?下 ?)?{head}(?:{after})?{record}"
-    before = rf"(?P<first>(?:任务 ?)?[{JOB}{PART}{UNKNOWN}](?: ?\ue011 ?[{JOB}{UNKNOWN}])*(?:这个|那个)?(?:任务|作业|job)?|{OBJECT_ZH}|{ALL})"
+    listed = rf"[{JOB}{PART}{UNKNOWN}](?: ?\ue011 ?[{JOB}{UNKNOWN}])*"
+    before = rf"(?P<first>(?:任务 ?)?{listed}(?:这个|那个)?(?:任务|作业|job)?|{OBJECT_ZH}|{ALL})"
     chinese_form = rf"{before}{record} ?(?:也|都|给我|给|先)?(?:{said})"
     return re.compile(
         rf"{openings}(?:{english_form}|{chinese_form}){closings}[ .]*(?P<asked>吗?\??)", re.ASCII
@@ -106,7 +116,7 @@ def _order(clause: str) -> Order | None:
     if len(clause) > CLAUSE_CHARS_MAX:
         return None
     for verb in ("stop+delete", "delete", "stop"):
-        read = grammar(verb).fullmatch(clause)  # type: ignore[arg-type]
+        read = grammar(verb).fullmatch(clause)
         if (
             read is None
             or _is_statement(clause)
@@ -116,7 +126,7 @@ def _order(clause: str) -> Order | None:
             continue
         thing = read["object"] or read["first"] or ""
         whole = bool(re.fullmatch(ALL, thing.strip()))
-        return Order(verb, clause, whole, not thing)  # type: ignore[arg-type]
+        return Order(verb, clause, whole, not thing)
     return None
 
 
@@ -140,7 +150,8 @@ def _is_polite(clause: str) -> bool:
     """A question that asks the agent to do it (`can you ...?`), and none about whether it can or should be done."""
     return bool(
         re.search(
-            r"(?:can|could|would|will) (?:you|u|ya)(?![a-z])|帮|麻烦|请|能.*一下|可以.*一下|能不能|能否|可否|(?:好|行|可以)[吗么]|好不好|行不行",
+            r"(?:can|could|would|will) (?:you|u|ya)(?![a-z])|帮|麻烦|请|能.*一下|可以.*一下"
+            r"|能不能|能否|可否|(?:好|行|可以)[吗么]|好不好|行不行",
             clause,
         )
     )
@@ -157,9 +168,9 @@ def _leads(clause: str) -> Verb | None:
     bare = re.sub(rf"^(?:[{JOB}{PART}{UNKNOWN}]|{OBJECT_ZH})+", "", clause).strip()
     for verb in ("delete", "stop"):
         for text in (clause, bare):
-            read = _leading(verb).match(text)  # type: ignore[arg-type]
+            read = _leading(verb).match(text)
             if read and not _about_the_past(text):
-                return verb  # type: ignore[return-value]
+                return verb
     return None
 
 
@@ -170,7 +181,8 @@ def _about_the_past(clause: str) -> bool:
 
 
 _TAKEN_BACK = re.compile(
-    r"^(?:no|nope|nah|not)(?![a-z])|(?<![a-z])(?:keep (?:it|going|running)|let it|leave it|carry on|continue)(?![a-z])|^不|继续|接着跑",
+    r"^(?:no|nope|nah|not)(?![a-z])|(?<![a-z])(?:keep (?:it|going|running)|let it"
+    r"|leave it|carry on|continue)(?![a-z])|^不|继续|接着跑",
     re.ASCII,
 )
 
@@ -193,8 +205,11 @@ def without_negated(text: str) -> tuple[str, bool]:
     )
     english = (
         rf"(?:(?:please|pls|just|so|i|you|we|ever) )*(?<![a-z']){pattern('negation').pattern}"
-        rf"(?: (?:you|dare|yet|ever|please|pls|just|to|want|wanna|need|have|be|been|even|think|of|about|go|going|it|{OBJECT})){{0,5}} ?"
-        rf"(?:{verbs})(?: (?:it|{OBJECT}|[{JOB}{PART}]))?(?: ?(?:and|or|,) ?(?:{verbs})(?: (?:it|{OBJECT}|[{JOB}{PART}]))?)?(?: (?:yet|please|now|just yet|for now|ok|okay|again|anything|any|thanks))*"
+        rf"(?: (?:you|dare|yet|ever|please|pls|just|to|want|wanna|need|have|be|been|even"
+        rf"|think|of|about|go|going|it|{OBJECT})){{0,5}} ?(?:给我|让它?|把它?|急着|乱)?"
+        rf"(?:{verbs})(?: (?:it|{OBJECT}|[{JOB}{PART}]))?(?: ?(?:and|or"
+        rf"|,) ?(?:{verbs})(?: (?:it|{OBJECT}|[{JOB}{PART}]))?)?(?: (?:yet|please|now"
+        rf"|just yet|for now|ok|okay|again|anything|any|thanks))*"
     )
     done, count = re.subn(
         rf"(?:把 ?)?{english}[ {JOB}{PART}]*(?:它|任务)?(?:了|啊|呀|掉|哦|哈|吧|的)*",

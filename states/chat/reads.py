@@ -9,6 +9,7 @@ Never: an order; a read that answers nothing that was said.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from states.chat.marked import GROUP, NAMES, QUOTE, VALUE, Marked
 from states.chat.understood import Intent
@@ -19,7 +20,9 @@ _HELP_ALONE = re.compile(
     rf"(?:{source('opening')} ?)*+(?:help(?: me)?|/help|\?+|帮助|救命|menu|man|-h|--help)[ !.?]*", re.ASCII
 )
 _OVER = re.compile(
-    r"(?:did|has|is|was|have|had|does)(?:n't)? .*(?:die|crash|fail|stop|finish|end|start|kill|delet|cancel)\w*|(?:挂|死|崩|停|失败|炸)了?(?:没有|没|吗|么)|是不是(?:又)?(?:挂|死|崩|停)",
+    r"(?:did|has|is|was|have|had|does)(?:n't)? .*(?:die|crash|fail|stop|finish|end"
+    r"|start|kill|delet|cancel)\w*|(?:挂|死|崩|停|失败|炸)了?(?:没有|没|吗|么)"
+    r"|是不是(?:又)?(?:挂|死|崩|停)",
     re.ASCII,
 )
 _STATE_OF_ALL = re.compile(r"(?:status|state|stats|situation|状态|情况)", re.ASCII)
@@ -105,7 +108,11 @@ def _check(text: str, said: Marked) -> bool:
 
 
 _CHECK_FIRST = re.compile(
-    r"check (?:up )?(?:on|in on)|take a|have a|look|healthy|anything|everything|stuck|hung|hanging|frozen|(?:is|does|are) .{0,24}(?:ok|okay|fine|alright|healthy|wrong|weird|off|normal|sane|well|diverg\w+)(?![a-z])|any (?:problem|issue|trouble|error)|一?眼|检查|查一?下|异常|正常|问题[吗吧没么]|卡(?:住|死)|瞄|瞅|健康|对劲|看看(?!状态|进度)",
+    r"check (?:up )?(?:on|in on)|take a|have a|look|healthy|anything|everything"
+    r"|stuck|hung|hanging|frozen|(?:is|does|are) .{0,24}(?:ok|okay|fine|alright"
+    r"|healthy|wrong|weird|off|normal|sane|well|diverg\w+)(?![a-z])|any (?:problem"
+    r"|issue|trouble|error)|一?眼|检查|查一?下|异常|正常|问题[吗吧没么]|卡(?:住|死)"
+    r"|瞄|瞅|健康|对劲|看看(?!状态|进度)",
     re.ASCII,
 )
 
@@ -113,13 +120,14 @@ _CHECK_FIRST = re.compile(
 def _check_first(text: str, said: Marked) -> bool:
     """A look is asked for and not only how it stands."""
     plain = re.search(
-        r"status|state(?![a-z])|progress|eta(?![a-z])|how far|状态|进度|跑到哪|多久|alive|活着|done|finished|完了|跑完|running(?![a-z])",
+        r"status|state(?![a-z])|progress|eta(?![a-z])|how far|状态|进度|跑到哪|多久"
+        r"|alive|活着|done|finished|完了|跑完|running(?![a-z])",
         text,
     )
     return bool(_CHECK_FIRST.search(text)) and has("check", text) and not plain
 
 
-_READINGS = (
+_READINGS: tuple[tuple[Intent, Callable[[str, Marked], bool]], ...] = (
     ("help", _help),
     ("why", _why),
     ("library", _library),
@@ -138,7 +146,9 @@ def is_how(text: str) -> bool:
     """How something is done, or what would come of it, is asked."""
     return bool(
         re.search(
-            r"(?<![a-z])(?:how (?:do|can|would|should|could|to)|what (?:happens|would happen|will happen)|what does)(?![a-z])|怎么(?:停(?!了|下来了|掉了)|删(?!了)|提交|用|设|配|取消|申请)|如何|怎样|会怎么?样|会发生什么",
+            r"(?<![a-z])(?:how (?:do|can|would|should|could|to)|what do (?:i|we) need|what (?:happens|would happen"
+            r"|will happen)|what does)(?![a-z])|怎么(?:停(?!了|下来了|掉了)|删(?!了)|提交|用"
+            r"|设|配|取消|申请)|如何|怎样|会怎么?样|会发生什么",
             text,
             re.ASCII,
         )
@@ -149,8 +159,12 @@ def asks_whether_over(text: str) -> bool:
     """Whether something has happened already is asked (`did it stop?`, 停了吗), which is no order."""
     return bool(
         re.search(
-            r"(?<![a-z])(?:did|has|have|had|was|were|is|are|does)(?:n't)? .{0,40}?(?:stop|kill|delet|cancel|end|abort|terminat|halt|remov)\w*"
-            r"|^(?:already )?(?:stopped|killed|deleted|cancell?ed|ended)(?: yet| already)? ?\?|(?:停|杀|删|取消|终止|关|停掉|删掉|停止|删除)(?:掉)?(?:了(?:没有|没|吗|么|嘛)|没有?)|是不是(?:已经)?(?:停|删|杀)|停没停|删没删|^[^要该吧]*(?:停|删)了\?",
+            r"(?<![a-z])(?:did|has|have|had|was|were|is|are|does)(?:n't)? .{0,40}?(?:stop"
+            r"|kill|delet|cancel|end|abort|terminat|halt|remov)\w*"
+            r"|^(?:already )?(?:stopped|killed|deleted|cancell?ed|ended)(?: yet"
+            r"| already)? ?\?|(?:停|杀|删|取消|终止|关|停掉|删掉|停止"
+            r"|删除)(?:掉)?(?:了(?:没有|没|吗|么|嘛)|没有?)|是不是(?:已经)?(?:停|删|杀)"
+            r"|停没停|删没删|^[^要该吧]*(?:停|删)了\?",
             text,
             re.ASCII,
         )

@@ -58,7 +58,7 @@ def spelled(said: Marked, context: Context, within: str | None = None) -> Meant 
 
 
 def resembling(text: str, context: Context) -> list[str]:
-    """The known names that this may be a slip of, the nearest first; a name that only differs in its number is not."""
+    """The known names that this may be a slip of, the nearest first."""
     names = {job.name.lower(): job.name for job in context.jobs}
     found = difflib.get_close_matches(text.lower(), list(names), n=3, cutoff=NEAR)
     return [names[name] for name in found]

@@ -23,7 +23,8 @@ _STRIP = re.compile(
     re.ASCII,
 )
 _LEAD = re.compile(
-    rf"^(?:(?:{source('opening')}|[\ue010-\uf8ff]|\d+|gpus?|卡|[,: ]|normal|idle|lane|on|用|在)[ :,]*)*+(?:{source('run')})",
+    rf"^(?:(?:{source('opening')}|[\ue010-\uf8ff]|\d+|gpus?|卡|[,: ]|normal|idle|lane"
+    rf"|on|用|在)[ :,]*)*+(?:{source('run')})",
     re.ASCII,
 )
 _PRONOUN = r"(?:it|this|that|them|one|everything)(?![a-z])|一下|它|这个|那个"
@@ -94,14 +95,17 @@ def _is_sure(text: str, verb: str) -> bool:
     if figures.stop_if(text):
         text = text.replace(figures.stop_if(text), " ")
     text = re.sub(
-        r"(?<![a-z])(?:can|could|would|will) (?:you|u)(?![a-z])(?: please)?|(?:能不能|能否|可否|可以|能)?(?:请你?|帮我|帮忙|麻烦你?)|(?:好|行|可以)[吗么]\??$",
+        r"(?<![a-z])(?:can|could|would|will) (?:you|u)(?![a-z])(?: please)?|(?:能不能"
+        r"|能否|可否|可以|能)?(?:请你?|帮我|帮忙|麻烦你?)|(?:好|行|可以)[吗么]\??$",
         " ",
         text,
     )
     text = pattern(verb).sub(" ", text)
     marks = ("condition", "negation", "never_mind", "reported")
     if any(has(idea, text) for idea in marks) or re.search(
-        r"(?<![a-z])(?:or|but|should|shall|maybe|perhaps|might|would|wait|what|how|why|which|did|does|was|were|has|have|is there|he|she|they|vs)(?![a-z])|还是|要不|是不是|会不会|该不该|吗|么\?|怎么|为什么|多久|几|什么|啥|需要",
+        r"(?<![a-z])(?:or|but|should|shall|maybe|perhaps|might|would|wait|what|how|why"
+        r"|which|did|does|was|were|has|have|is there|he|she|they|vs)(?![a-z])|还是|要不"
+        r"|是不是|会不会|该不该|吗|么\?|怎么|为什么|多久|几|什么|啥|需要",
         text,
     ):
         return False

@@ -15,18 +15,21 @@ from states.chat.understood import Intent
 from states.chat.vocabulary import source
 
 MEANT: dict[str, Intent] = {
-    "stop": "stop", "kill": "stop", "cancel": "stop", "abort": "stop", "terminate": "stop", "delete": "delete", "remove": "delete",
-    "status": "status", "progress": "status", "tail": "tail", "logs": "tail", "events": "events", "list": "list", "jobs": "list",
-    "help": "help", "check": "check_once", "capacity": "capacity",
+    "stop": "stop", "kill": "stop", "cancel": "stop", "abort": "stop", "terminate": "stop",
+    "delete": "delete", "remove": "delete",
+    "status": "status", "progress": "status", "tail": "tail", "logs": "tail", "events": "events",
+    "list": "list", "jobs": "list", "help": "help", "check": "check_once", "capacity": "capacity",
 }  # fmt: skip
+"""The verbs of the chat, each with what it asks for."""
 ORDINARY = frozenset(
-    "step shop spot top still bill fill will skill mill till last lost lots fail rail mail nail sail trail tall talk list mist "
-    "fist least hello held heap chuck cheek chick event even seven state stats static station vents steps stops loss kiss kid "
-    "keep delta relate recall canal channel job jab rob bobs tool tell tile test text best rest stay start sort salt spit self "
-    "shell heal herp hemp yelp stopped stock stoop store stone stuck status slip snap ship skip please plan place detect "
-    "describe define deploy deleted lobs legs lags dogs log login long about aboard abroad report remote removed reload "
-    "checks checked cheap then them there where".split()
+    "step shop spot top still bill fill will skill mill till last lost lots fail rail mail nail sail trail tall talk "
+    "list mist fist least hello held heap chuck cheek chick event even seven state stats static station vents steps "
+    "stops loss kiss kid keep delta relate recall canal channel job jab rob bobs tool tell tile test text best rest "
+    "stay start sort salt spit self shell heal herp hemp yelp stopped stock stoop store stone stuck status slip snap "
+    "ship skip please plan place detect describe define deploy deleted lobs legs lags dogs log login long about "
+    "aboard abroad report remote removed reload checks checked cheap then them there where".split()
 )
+"""Words that are a letter away from a verb, or nearly."""
 
 
 class Slip(NamedTuple):

@@ -39,7 +39,7 @@ def test_a_smoke_run_is_a_row_and_a_build_is_an_environment() -> None:
     smoked = take_in(waiting, b.child_is(False)(waiting, b.after(9)))
     assert (smoked.checks["smoke"].level, smoked.checks["smoke"].question) == ("ask", "smoke-failed")
     built = take_in(waiting, b.child_is(True, "build")(waiting, b.after(9)))
-    assert built.spec.environment == ".watchkeeper/environments/digits-k3f9"
+    assert built.spec.environment == "ws/.watchkeeper/environments/digits-k3f9"
     assert built.children["digits-k3f9-s2"] == "build:passed"
 
 

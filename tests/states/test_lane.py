@@ -50,7 +50,7 @@ def test_a_run_that_is_not_started_again_is_never_cheap() -> None:
 
 
 def test_how_often_it_is_preempted_counts_where_the_cluster_tells() -> None:
-    asked = {"checkpoint_every_s": 600, "expected_s": 6 * HOUR}
+    asked: dict[str, Any] = {"checkpoint_every_s": 600, "expected_s": 6 * HOUR}
     rare = preemption(job(every_s=2 * HOUR, **asked))
     assert rare.cheap
     assert "makes 15 min 00 s in all" in rare.why or "makes 15 min in all" in rare.why

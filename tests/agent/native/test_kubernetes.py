@@ -15,6 +15,7 @@ from agent.clusters.base import Ref, Refused, Submission
 from agent.clusters.kubernetes_manifest import job
 from agent.clusters.kubernetes_options import Options
 from agent.native import Converted, convert
+from agent.native.kubernetes_pod import quantity
 from agent.yamlfile import UserFileError
 from states.observation import Phase, Waiting
 from states.spec import Request, draft
@@ -331,6 +332,23 @@ def test_what_is_no_single_job_is_refused(text: str, said: str) -> None:
 def test_objects_beside_the_job_are_noted_and_not_made() -> None:
     found = made(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: conf}}\n---\n{MANIFEST}")
     assert found.notes[0].startswith("ConfigMap conf: not made")
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("500m", 0.5),
+        ("16", 16.0),
+        (2, 2.0),
+        ("1Ki", 1024.0),
+        ("2G", 2e9),
+        ("1e3", 1e3),
+        ("", None),
+        ("4K", None),
+    ],
+)
+def test_quantities(given: object, value: float | None) -> None:
+    assert quantity(given) == value
 
 
 @pytest.fixture

@@ -23,7 +23,9 @@ class KubernetesBench:
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         self.emulator = Emulator()
-        self.emulator.node("n1", cpu="2", memory=f"{2000 << 10}Ki", gpu="2", pods="110")  # as kubelets word it
+        self.emulator.node(
+            "n1", cpu="2", memory=f"{2000 << 10}Ki", gpu="2", pods="110"
+        )  # as kubelets word it
         for name, value in (("usual", 100), ("spare", -10)):
             self.emulator.store.create("priorityclasses", {"metadata": {"name": name}, "value": value})
         self.options = {

@@ -232,6 +232,16 @@ def test_the_doctor_finds_what_is_missing(bench: KubernetesBench, cluster: Kuber
     assert (away.level, bool(away.mend)) == ("wrong", True)
 
 
+def test_the_room_of_a_named_group_is_that_of_its_namespace(bench: KubernetesBench) -> None:
+    quota = {"spec": {"hard": {}}, "status": {"hard": {"requests.nvidia.com/gpu": "1"}, "used": {}}}
+    bench.emulator.store.create("resourcequotas", {"metadata": {"name": "q"}, **quota}, "vision")
+    client = bench.client(groups={"eyes": {"namespace": "vision"}})
+    usual, eyes = client.capacity(), client.capacity("eyes")
+    assert (usual.free_gpu, eyes.group, eyes.free_gpu, eyes.total_gpu, eyes.block_gpu) == (2, "eyes", 1, 1, 1)
+    with pytest.raises(Refused, match="not configured"):
+        client.capacity("other")
+
+
 def test_the_doctor_looks_where_each_group_goes(bench: KubernetesBench) -> None:
     bench.emulator.plane.kueue = True
     bench.emulator.store.create("localqueues", {"metadata": {"name": "team"}}, "lab")

@@ -123,7 +123,7 @@ def test_a_row_that_accounting_has_not_yet_is_no_task_less(
 def test_an_end_that_accounting_does_not_know_yet_is_looked_for_again(
     bench: SlurmBench, cluster: SlurmCluster, slurm: Slurm, tmp_path: Path, recorded: Recorded
 ) -> None:
-    """It ends while nobody watches, and is forgotten; its record comes late. Nothing is concluded before it is there."""
+    """It ends while nobody watches, and is forgotten; its record comes late. Nothing is concluded before it."""
     figures = {"cpu": 1.0, "memory_mib": 20, "policy": {"second_look_s": 20.0, "hung_s": 600.0}}
     with Delegator(cluster, tmp_path, cluster_name="slurm") as delegator:
         run = delegator.delegate(command=ends_when_told(0), **figures)

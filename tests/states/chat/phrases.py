@@ -1,7 +1,7 @@
 """Messages in the worlds they are said in, and how each must be read.
 
-A line: world, message, intent (several where each would do, the first is best), whether it asks back. `?` = asks back,
-`.` = does not, `~` = either is fine.
+A line: world, message, intent (several where each would do, the first is best), whether it asks back: `?` it does,
+`.` it does not, `~` either is fine.
 """
 
 from __future__ import annotations

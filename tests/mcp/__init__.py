@@ -1,0 +1,1 @@
+"""The tools for chat agents, as the official client meets them."""
