@@ -21,6 +21,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from agent import observe
 from agent.clock import Clock, SystemClock
 from agent.clusters.base import Cluster
 from agent.paths import config_dir, private, state_dir
@@ -194,7 +195,40 @@ class App:
         if kind == "kubernetes":
             own["redact"] = self.redactor.text
         made: Cluster = driver(kind)(name, own)
+        if self.settings.metrics or self.settings.tracing:
+            from agent.observed import ObservedCluster
+
+            observed: Any = ObservedCluster(made)
+            return observed  # type: ignore[no-any-return]
         return made
+
+    @cached_property
+    def metrics(self) -> Any:
+        """Figures for Prometheus; None unless they are set. Raises UserFileError without the package."""
+        if not self.settings.metrics:
+            return None
+        try:
+            from agent.metrics import Metrics
+        except ImportError:
+            raise UserFileError("metrics: needs a package: pip install 'watchkeeper[metrics]'") from None
+        return Metrics(self.store, self.clock, tuple(self.settings.channels))
+
+    @cached_property
+    def tracing(self) -> Any:
+        """Spans by OpenTelemetry; None unless they are set. Raises UserFileError without the package."""
+        if not self.settings.tracing:
+            return None
+        try:
+            from agent.tracing import Tracing
+        except ImportError:
+            raise UserFileError("tracing: needs a package: pip install 'watchkeeper[tracing]'") from None
+        return Tracing()
+
+    def observed(self) -> None:
+        """Let what is set listen to the loop of this process (`agent.observe`)."""
+        for listener in (self.metrics, self.tracing):
+            if listener is not None:
+                observe.listen(listener)
 
 
 class Clusters(Mapping[str, Cluster]):
@@ -282,6 +316,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **observe.here(),
         }
         if record.exc_text or record.exc_info:
             told["trace"] = record.exc_text or self.formatException(record.exc_info)  # type: ignore[arg-type]

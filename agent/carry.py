@@ -23,6 +23,7 @@ class Carrier:
     def __init__(self, app: App) -> None:
         self._app = app
         self._wakes: Any = None
+        self._office: Any = None
 
     @property
     def carries(self) -> bool:
@@ -41,14 +42,23 @@ class Carrier:
     def start(self) -> None:
         """Carry runs from here on."""
         enter(self._app)
-        self._wakes = self._app.wakes()
+        self._app.observed()
+        self._office = channels_of(self._app)
+        self._wakes = self._app.wakes() if self._office is None else self._app.wakes(self._office.nudge)
         self._wakes.start()
+        if self._office is not None:
+            self._office.start()
 
     def close(self) -> None:
         """Finish the turns under way and stop. What is left is in the store."""
         if self._wakes is not None:
             self._wakes.close()
             self._wakes = None
+            if self._office is not None:
+                self._office.close()
+                self._office = None
+            if self._app.tracing is not None:
+                self._app.tracing.close()
             self._app.watchers.leave()
 
     def leave(self) -> Presence | None:
@@ -82,6 +92,18 @@ def take_over(app: App) -> None:
         free_all(app.store, app.clock)
 
 
+def channels_of(app: App) -> Any:
+    """The channels of the settings (`agent.channels.office`); None where none is set."""
+    if not app.settings.channels:
+        return None
+    from agent.channels.office import Office
+
+    return Office(app)
+
+
 def is_busy(app: App) -> bool:
-    """Whether anything is left to carry: a live run, or an effect that was asked for."""
-    return bool(app.store.live_ids()) or app.store.next_effect_at() is not None
+    """Whether anything is left to carry: a live run, an effect that was asked for, a message on its way."""
+    if app.store.live_ids() or app.store.next_effect_at() is not None:
+        return True
+    office = channels_of(app)
+    return office is not None and office.is_busy()

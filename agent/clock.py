@@ -54,6 +54,20 @@ class VirtualClock:
         self._now += timedelta(seconds=seconds)
 
 
+class OtherClock:
+    """The clock of another machine: `ahead_s` seconds ahead of the first one (clock faults of scenarios)."""
+
+    def __init__(self, first: Clock) -> None:
+        self._first = first
+        self.ahead_s = 0.0
+
+    def now(self) -> datetime:
+        return self._first.now() + timedelta(seconds=self.ahead_s)
+
+    def sleep(self, seconds: float) -> None:
+        self._first.sleep(seconds)
+
+
 def serial(characters: int = 6) -> str:
     """A short random id of lower-case letters and digits, without look-alikes; for run ids and lease tokens."""
     alphabet = "abcdefghjkmnpqrstuvwxyz23456789"

@@ -48,6 +48,7 @@ def examine(app: App) -> list[Finding]:
         _folders,
         _database,
         _clusters,
+        _channels,
         _keys,
         _watching,
     )
@@ -138,6 +139,27 @@ def _cluster(app: App, name: str, *, is_default: bool) -> Iterator[Finding]:
 def _free(capacity: Capacity) -> str:
     figures = (("GPUs", capacity.free_gpu), ("CPU cores", capacity.free_cpu))
     return ", ".join(f"{count:g} {what} free" for what, count in figures if count is not None) or "answers"
+
+
+def _channels(app: App) -> Iterator[Finding]:
+    """Each channel: whether it can be made, and how it has done; nothing is sent (`wk channels test` does)."""
+    if not app.settings.channels:
+        return
+    from agent.channels.office import Broken, Office, stands
+
+    office = Office(app)
+    for name, channel in office.channels.items():
+        told = f"channel {name}"
+        shown = app.redactor.text(channel.shown())
+        if isinstance(channel, Broken):
+            yield Finding(told, "fail", shown, "Do what it says; what is meant for it waits.")
+            continue
+        standing = office.deliveries.standing(name, app.clock.now())
+        said = f"{shown}; {stands(standing)}"
+        if standing.failing_since is not None:
+            yield Finding(told, "fail", said, f"Mend it, then `wk channels test {name}`.")
+        else:
+            yield Finding(told, "ok", said)
 
 
 def _keys(app: App) -> Iterator[Finding]:

@@ -59,6 +59,10 @@ def _rest() -> Any:
 
 
 _REST_UNSEEN = _rest()
+_LEAVE_ALONE = THESE_JOBS.where(
+    JOBS.c.wake_at < bindparam("until"),
+    JOBS.c.deadline_at.is_(None) | (JOBS.c.deadline_at >= bindparam("until")),
+).values(wake_at=bindparam("until"))
 _REST_SEEN = _REST_UNSEEN.values(seen_at=bindparam("now"), away=False)
 
 
@@ -105,6 +109,12 @@ class DueJobs(Database):
             else:
                 in_pieces(connection, _REST_UNSEEN, quiet, values)
         crash.point("quiet-rested")
+
+    def leave_alone(self, ids: Sequence[str], until: datetime) -> None:
+        """No look at these before then: their cluster said how long it wants to be left alone. Deadlines stay."""
+        if ids:
+            with self._write() as connection:
+                in_pieces(connection, _LEAVE_ALONE, ids, {"until": self.on_grid(until)})
 
     def next_wake(self) -> datetime | None:
         """The earliest timer of all."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from agent import crash
+from agent import crash, observe
 from agent.asked import AskedEffect
 from agent.leases import Lease
 from agent.perform import perform
@@ -37,8 +37,9 @@ def perform_next(ports: Ports, asked: AskedEffect, lease: Lease) -> None:
         ports.store.begin_effect(asked.id, ports.clock.now())
     try:
         ports.before_effect(effect)
-        job = ports.store.load(asked.job_id)
-        result = perform(asked, job, ports, lease)
+        with observe.during("effect", kind=effect.kind):
+            job = ports.store.load(asked.job_id)
+            result = perform(asked, job, ports, lease)
     except Exception as error:  # whatever it is, the run must not be lost over it
         log.exception("effect %s (%s) failed", asked.id, effect.kind)
         _fail(ports, asked, error)

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
+from agent.channel_settings import ChannelSettings
 from agent.paths import config_dir, state_dir
 from agent.redaction import Redactor
 from agent.yamlfile import Document, Loc, plain_scalar, read_document, validate
@@ -23,6 +24,9 @@ PREFIX = "WATCHKEEPER_"
 NOT_SETTINGS = ("WATCHKEEPER_HOME", "WATCHKEEPER_JOB_", "WATCHKEEPER_CRASH_")
 """Variables of the product that are no settings: the folder of everything, what a job is told about itself,
 and the crash points of the tests. Names, or beginnings ending in _."""
+
+SHORT = {"WATCHKEEPER_LOG": "LOGGING__FORMAT"}
+"""Variables with a name of their own, and the setting that each is."""
 
 VALUE = "value"
 
@@ -89,8 +93,23 @@ class Settings(_Section):
     causes_files: tuple[Path, ...] = ()
     """Log signatures of one's own, beside the built-in ones; relative to the folder of `config.yaml`."""
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
+    channels: dict[str, ChannelSettings] = Field(default_factory=dict)
+    """Where messages are sent, beside the inbox, by a name of your own."""
+    public_url: str = ""
+    """Where people reach the page, as https://watch.example.org; messages carry links to it then."""
+    metrics: bool = False
+    """Figures for Prometheus at /metrics of the page."""
+    tracing: bool = False
+    """Spans by OpenTelemetry, sent where the OTEL_* variables say."""
 
     _sources: dict[Loc, str] = PrivateAttr(default_factory=dict)
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        if value and not value.startswith(("https://", "http://")):
+            raise ValueError("must begin with https:// or http://")
+        return value.rstrip("/")
 
     @field_validator("database_url")
     @classmethod
@@ -134,7 +153,8 @@ def _overlay(document: Document, env: Mapping[str, str]) -> None:
         if not variable.startswith(PREFIX) or reserved or not env[variable]:
             continue
         label, target = f"environment {variable}", document.data
-        *sections, last = variable.removeprefix(PREFIX).lower().split("__")
+        spelled = SHORT.get(variable, variable.removeprefix(PREFIX))
+        *sections, last = spelled.lower().split("__")
         place: Loc = ()
         for section in sections:
             name = _same_name(target, section)

@@ -9,7 +9,7 @@ Never: a decision (the table's), a timer (wakes), a thread (workers).
 
 from __future__ import annotations
 
-from agent import leases
+from agent import leases, observe
 from agent.asked import AskedEffect
 from agent.outbox import perform_next
 from agent.ports import Ports
@@ -28,17 +28,18 @@ def turn(job_id: str, ports: Ports) -> int:
         return 0
     done = 0
     try:
-        while done < EFFECTS_MAX:
-            asked = ports.store.next_effect(job_id, ports.clock.now())
-            if asked is None:
-                break
-            fresh = lease.outlives(ports.clock.now(), _wanted_s(asked))
-            renewed = lease if fresh else leases.renew(ports.store, ports.clock, lease)
-            if renewed is None:
-                break
-            lease = renewed
-            perform_next(ports, asked, lease)
-            done += 1
+        with observe.during("turn", run=job_id):
+            while done < EFFECTS_MAX:
+                asked = ports.store.next_effect(job_id, ports.clock.now())
+                if asked is None:
+                    break
+                fresh = lease.outlives(ports.clock.now(), _wanted_s(asked))
+                renewed = lease if fresh else leases.renew(ports.store, ports.clock, lease)
+                if renewed is None:
+                    break
+                lease = renewed
+                perform_next(ports, asked, lease)
+                done += 1
     finally:
         leases.release(ports.store, lease)
     if done:

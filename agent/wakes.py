@@ -18,6 +18,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
+from agent import observe
 from agent.ports import Ports
 from agent.wave import wave
 from agent.workers import Workers
@@ -72,7 +73,8 @@ class Wakes:
         try:
             if self._closed:
                 return
-            moved = wave(self._ports)
+            with observe.during("wave"):
+                moved = wave(self._ports)
             for job_id in dict.fromkeys(
                 [*moved, *self._ports.store.jobs_with_effects(self._ports.clock.now())]
             ):

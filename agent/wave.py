@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from agent import crash
 from agent.clusters.base import Cluster, ClusterError, Ref
@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 
 CLAIM_S = 120.0
 """How long a wave holds its jobs; longer than any status call."""
+
+LEAVE_ALONE_S_MAX = 1800.0
+"""The longest that a cluster's own wish for a pause is heeded."""
 
 
 def wave(ports: Ports) -> list[str]:
@@ -49,7 +52,9 @@ def _look(cluster_name: str, jobs: list[Due], ports: Ports) -> list[str]:
     try:
         seen = _observe(cluster, jobs)
     except ClusterError as error:
-        return _away(jobs, ports.redact(str(error)), ports)
+        moved = _away(jobs, ports.redact(str(error)), ports)
+        _leave_alone(jobs, error, ports)
+        return moved
     crash.point("wave-observed")
     now = ports.clock.now()
     quiet = [job.id for job in jobs if not job.away and _is_quiet(job, seen, now)]
@@ -80,6 +85,14 @@ def _away(jobs: list[Due], reason: str, ports: Ports) -> list[str]:
     ports.store.rest(resting, now, seen=False)
     others = [job.id for job in jobs if job.id not in set(resting)]
     return [job_id for job_id in others if _apply(job_id, ClusterUnreachable(at=now, reason=reason), ports)]
+
+
+def _leave_alone(jobs: list[Due], error: ClusterError, ports: Ports) -> None:
+    """A control plane that says how long it wants to be left alone is believed."""
+    pause_s = getattr(error, "retry_after_s", None)
+    if pause_s:
+        until = ports.clock.now() + timedelta(seconds=min(pause_s, LEAVE_ALONE_S_MAX))
+        ports.store.leave_alone([job.id for job in jobs], until)
 
 
 def _apply(job_id: str, event: AnyEvent, ports: Ports) -> bool:

@@ -45,6 +45,7 @@ def credentials_in(request: Request) -> list[str]:
         "image": (request.image or "",),
         "purpose": (request.purpose,),
         "outputs": request.outputs,
+        "assets": tuple(text for asset in request.assets for text in (asset.url, asset.mount, asset.path)),
         "stop_when": tuple(text for c in request.stop_when for text in (c.line, c.file, c.metric) if text),
     }
     carrying = [place for place, parts in texts.items() if find_credentials("\n".join(parts))]

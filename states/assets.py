@@ -117,8 +117,8 @@ class PackageSet(Frozen):
         packages: {requirements: requirements.txt, wheels: wheels, python: "3.11", platform: manylinux_2_28_x86_64}
 
     requirements: a requirements.txt or a uv.lock. wheels: the folder of what is staged; "" checks what is installed
-    in the run's environment. python: left out, the environment's, else the one that all wheels are for. platform: with
-    the image's glibc (`manylinux_2_28_x86_64`) where it matters.
+    in the run's environment. python: left out, the environment's, else the one that all wheels are for. platform:
+    with the image's glibc (`manylinux_2_28_x86_64`) where it matters.
     """
 
     requirements: str = "requirements.txt"

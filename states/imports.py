@@ -218,21 +218,6 @@ class _Follower:
             self._text(text, tree.place(path) or path, paths, kind)
 
 
-SMOKE_CODE = """\
-import importlib, sys, traceback
-failed = 0
-for name in sys.argv[1:]:
-    try:
-        importlib.import_module(name)
-    except BaseException:
-        traceback.print_exc()
-        failed = 1
-print(f"imported: {len(sys.argv) - 1 if not failed else 'not all of them'}")
-sys.exit(failed)
-"""
-"""Imports every name of its arguments and tells all that fail, not only the first."""
-
-
 def is_module_name(text: str) -> bool:
     """Whether the text is a dotted name and nothing else: it becomes a word of a command."""
     return bool(text) and all(part.isidentifier() for part in text.split("."))

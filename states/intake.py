@@ -15,7 +15,7 @@ from states.policy import Policy
 from states.preflight import built_environment, with_values
 from states.progress import advance
 from states.reading import Diagnosis, Digest, Scene
-from states.staging import with_child_row
+from states.staging import COPY, with_child_row
 from states.verdict import judge
 
 
@@ -52,6 +52,8 @@ def take_in_child(job: Job, event: ChildFinished) -> Job:
     noted = job.but(children=children)
     if event.purpose == "build" and event.ok:
         return noted.but(spec=with_values(job.spec, {"environment": built_environment(job)}))
+    if COPY in event.found:  # a copy on a cluster path is mounted, not fetched (E11, D1)
+        noted = noted.but(spec=with_values(noted.spec, {COPY: event.found[COPY]}))
     return with_child_row(noted, event)
 
 

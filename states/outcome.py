@@ -33,7 +33,7 @@ def outcome_of(job: Job) -> Outcome:
         job.stop is not None
         and phase is not Phase.succeeded
         and code != 0
-        and not _failed_before_the_stop(job)
+        and not _ended_before_the_stop(job)
     ):
         return Outcome(State.stopped, job.diagnosis.cause if job.stop.rule != "A2" else "", job.stop.reason)
     if phase is Phase.stopped:
@@ -50,11 +50,12 @@ def outcome_of(job: Job) -> Outcome:
     )
 
 
-def _failed_before_the_stop(job: Job) -> bool:
-    """It failed by itself, and the stop that was asked for afterwards was never sent."""
+def _ended_before_the_stop(job: Job) -> bool:
+    """It was over by itself (failed, vanished, stopped from outside), and the stop that was asked for afterwards was
+    never sent, so it ended nothing (F6). A run that waited to be started again was ended by it."""
     sent = job.stop is not None and job.stop.tries > 0
-    failed = job.end is not None and job.end.phase is Phase.failed
-    return not sent and (failed or bool(_exit_code(job)))
+    over = job.end is not None and job.end.phase in (Phase.failed, Phase.gone, Phase.stopped)
+    return not sent and (over or bool(_exit_code(job)))
 
 
 def _succeeded(job: Job) -> Outcome:

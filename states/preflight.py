@@ -16,10 +16,9 @@ from typing import Any
 
 from states.cost import dear, why_preview
 from states.environments import OWN_FOLDER
-from states.imports import SMOKE_CODE
 from states.job import Check, Job
 from states.spec import Request, Spec
-from states.staging import install_line, prepared
+from states.staging import SMOKE_CODE, install_line, prepared
 
 CHECKS: Mapping[str, str] = MappingProxyType(
     {

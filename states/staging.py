@@ -135,6 +135,23 @@ def _sizes(missing: Sequence[Found]) -> str:
     return " and ".join(parts)
 
 
+# --- the run that proves ---------------------------------------------------------------------------------------
+
+SMOKE_CODE = """\
+import importlib, sys, traceback
+failed = 0
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except BaseException:
+        traceback.print_exc()
+        failed = 1
+print(f"imported: {len(sys.argv) - 1 if not failed else 'not all of them'}")
+sys.exit(failed)
+"""
+"""Imports every name of its arguments and tells all that fail, not only the first."""
+
+
 # --- the runs that prepare -------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import typer
 
 from agent.cli import (
+    channels,
     chat,
     config,
     convert,
@@ -29,6 +30,7 @@ from agent.cli import (
     reading,
     runs,
     scenarios,
+    simulate,
     steps,
 )
 from agent.cli.output import CODES_IN_WORDS, Exit, report
@@ -58,8 +60,10 @@ GROUPS = (
     people,
     library,
     scenarios,
+    simulate,
     reading,
     config,
+    channels,
     orders,
     mcp,
 )

@@ -60,7 +60,8 @@ Casting = Callable[[Submission, int], JobScript]
 
 class ScriptedCluster:
     """The `Cluster` protocol over scripts. faults: by number of the submit call, from 1. previews: (reason, cause) of
-    the first previews, which are refused; predicts: what it says of the others."""
+    the first previews, which are refused; predicts: what it says of the others. watch: the clock of who looks
+    (`taken_at` is by it), where it is not the cluster's own."""
 
     kind: ClassVar[str] = "scripted"
 
@@ -77,6 +78,7 @@ class ScriptedCluster:
         predicts: str = "feasible",
         away: Sequence[Away] = (),
         stale: Sequence[Stale] = (),
+        watch: Clock | None = None,
     ) -> None:
         self.name = name
         self.capabilities = capabilities
@@ -84,6 +86,7 @@ class ScriptedCluster:
         self.calls: list[Call] = []
         self.submissions: list[Submission] = []
         self._clock, self._casting, self._capacity = clock, casting, capacity
+        self._watch = watch or clock
         self._previews, self._predicts = tuple(previews), predicts
         self._faults, self._away, self._stale = dict(faults or {}), tuple(away), tuple(stale)
 
@@ -132,7 +135,8 @@ class ScriptedCluster:
     def observe(self, refs: Sequence[Ref]) -> Mapping[str, Observation]:
         now = self._called("observe", ",".join(ref.name for ref in refs))
         age_s = next((stale.age_s for stale in self._stale if stale.since <= now < stale.until), 0.0)
-        return {ref.name: self._observation(ref, now - timedelta(seconds=age_s)) for ref in refs}
+        at, taken_at = (clock - timedelta(seconds=age_s) for clock in (now, self._watch.now()))
+        return {ref.name: self._observation(ref, at, taken_at) for ref in refs}
 
     def list(self, *, everyone: bool = False) -> Sequence[JobLine]:
         now = self._called("list")
@@ -140,7 +144,7 @@ class ScriptedCluster:
             JobLine(
                 cluster_job_id=job.id,
                 name=job.name,
-                observation=self._observation(Ref(job.name, job.id), now),
+                observation=self._observation(Ref(job.name, job.id), now, self._watch.now()),
                 ours=job.spec is not None,
             )
             for job in self.jobs
@@ -276,11 +280,11 @@ class ScriptedCluster:
             cluster_job_id=job.id, name=job.name, phase=phase, ours=ours, submitted_at=job.created_at
         )
 
-    def _observation(self, ref: Ref, at: datetime) -> Observation:
+    def _observation(self, ref: Ref, at: datetime, taken_at: datetime) -> Observation:
         try:
             job = self._job(ref, at)
         except NotThere:
-            return Observation(phase=Phase.gone, taken_at=at, reason="no record of this job")
+            return Observation(phase=Phase.gone, taken_at=taken_at, reason="no record of this job")
         moment, began = job.moment(at), job.began_at()
         since = job.created_at + timedelta(seconds=moment.at_s)
         confirmed = job.script.record is not None and moment.phase in ENDED and job.stopped_at is None
@@ -291,7 +295,7 @@ class ScriptedCluster:
         ]
         told: dict[str, Any] = {
             "phase": moment.phase,
-            "taken_at": at,
+            "taken_at": taken_at,
             "native": str(moment.phase),
             "started_at": began if began is not None and began <= at else None,
             "ended_at": since if moment.phase in ENDED else None,

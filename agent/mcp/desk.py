@@ -60,9 +60,10 @@ class Desk:
                 "Watchkeeper for a token that may"
             )
 
-    def place_of(self, request: Request) -> str:
-        """The workspace of a request, absolute."""
-        return workspace_of(request, beside=None, default=self.workspace, cwd=self.cwd)
+    def placed(self, request: Request) -> tuple[Request, str]:
+        """The request with its workspace made absolute, and the workspace."""
+        place = workspace_of(request, beside=None, default=self.workspace, cwd=self.cwd)
+        return request.model_copy(update={"workspace": place}), place
 
     def ours(self, text: str) -> Job | None:
         """The run that is meant, if it is one."""

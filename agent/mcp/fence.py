@@ -23,7 +23,7 @@ def fenced(text: str, what: str) -> str:
     """The text between two marks, each of its lines made safe; "" for no text. what: `log of digits-k3f9`."""
     lines = [plain_line(line) for line in text.splitlines()]
     shown = "\n".join(lines).strip("\n")
-    if not shown:
+    if not shown.strip():
         return ""
     cut = len(shown) > TEXT_CHARS_MAX
     kept = shown[-TEXT_CHARS_MAX:].partition("\n")[2] if cut else shown

@@ -22,7 +22,7 @@ from agent.glance import Glance, glance
 from agent.mcp import forms, shapes
 from agent.mcp.desk import Desk
 from agent.mcp.fence import quoted
-from agent.mcp.steps import TAIL_LINES
+from agent.mcp.steps import TAIL_LINES, TailLines
 from agent.mcp.wanted import Paths, Wanted, request_of
 from agent.readfile import result
 from agent.waiting import Until, wait_for
@@ -73,13 +73,13 @@ class Runs:
                 by=self._desk.by,
             )
         else:
-            request = request_of(given, **more)
+            request, place = self._desk.placed(request_of(given, **more))
             taken = self._desk.service.delegate(
-                request, workspace=self._desk.place_of(request), request_id=request_id, by=self._desk.by
+                request, workspace=place, request_id=request_id, by=self._desk.by
             )
         return self._desk.carried(taken.job.id)
 
-    def check(self, job: str, tail_lines: int = TAIL_LINES, cluster: str = "") -> shapes.Checked:
+    def check(self, job: str, tail_lines: TailLines = TAIL_LINES, cluster: str = "") -> shapes.Checked:
         """Look once at a job or run and judge how it does; leaves no watch behind."""
         ours = self._desk.ours(job)
         if ours is not None and (not ours.attempts or ours.is_terminal):

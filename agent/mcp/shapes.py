@@ -135,7 +135,7 @@ class Jobs(Shape):
 
 
 class Got(Shape):
-    """One job: as the cluster tells it (null before it was submitted), and as a run if it is one."""
+    """One job: as the cluster tells it (null where it has none, or none any longer), and as a run if it is one."""
 
     job: ClusterJob | None = None
     run: Run | None = None

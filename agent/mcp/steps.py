@@ -27,6 +27,7 @@ from states.words.wording import plain
 TAIL_LINES = 200
 """E2."""
 TAIL_LINES_MAX = 2000
+TailLines = Annotated[int, Field(ge=1, le=TAIL_LINES_MAX)]
 ATTEMPT = re.compile(r"(?P<run>.+)-a\d+-[0-9a-f]{8}")
 """An attempt's name begins with its run's id (`states/naming.py`)."""
 EVENT_CHARS_MAX = 400
@@ -49,8 +50,8 @@ class Steps:
         self, *, predict_only: bool = False, dry_run: bool = False, **wanted: Unpack[Wanted]
     ) -> shapes.Sent:
         """Submit one job that nobody watches. For a whole run use delegate. predictOnly and dryRun only preview."""
-        request = request_of(wanted)
-        service, place = self._desk.service, self._desk.place_of(request)
+        service = self._desk.service
+        request, place = self._desk.placed(request_of(wanted))
         if predict_only or dry_run:
             seen = service.preview_once(request, workspace=place, how="render" if dry_run else "predict")
             text = fenced(seen.note, "the cluster's words")
@@ -72,19 +73,21 @@ class Steps:
     def get(self, job: str, cluster: str = "") -> shapes.Got:
         """One job's status, phase and replicas."""
         ours = self._desk.ours(job)
+        run = self._desk.shown(ours.id) if ours else None
         if ours is not None and not ours.attempts:
-            return shapes.Got(run=self._desk.shown(ours.id))
+            return shapes.Got(run=run)
         _, where, ref = self._desk.meant(job, cluster)
         seen = where.observe([ref]).get(ref.name)
-        if seen is None or seen.phase is Phase.gone:
+        if seen is not None and seen.phase is not Phase.gone:
+            return shapes.Got(job=job_of(ref.cluster_job_id or ref.name, ref.name, seen, ours), run=run)
+        if run is None:
             raise NotThere(f"{where.name} has no job {job!r}; the tool list shows what is there")
-        told = shapes.Got(job=job_of(ref.cluster_job_id or ref.name, ref.name, seen, ours))
-        return told.model_copy(update={"run": self._desk.shown(ours.id)}) if ours else told
+        return shapes.Got(run=run)
 
     def logs(
         self,
         job: str,
-        tail_lines: Annotated[int, Field(ge=1, le=TAIL_LINES_MAX)] = TAIL_LINES,
+        tail_lines: TailLines = TAIL_LINES,
         cursor: str = "",
         cluster: str = "",
     ) -> shapes.Log:

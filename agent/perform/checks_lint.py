@@ -22,7 +22,13 @@ from states.lint.scene import Report
 SAID_MAX = 8
 """Findings that the row spells out; the rest is counted."""
 
-RULES = {"package_install": "C12", "credential": "B4", "runtime_download": "D1", "missing_path": "D1"}
+RULES = {
+    "package_install": "C12",
+    "credential": "B4",
+    "runtime_download": "D1",
+    "missing_path": "D1",
+    "intermediates_kept": "D6",
+}
 
 
 def lint_check(job: Job, ports: Ports) -> Check:
@@ -43,10 +49,13 @@ def lint_check(job: Job, ports: Ports) -> Check:
         )
     worst = findings[0]
     level: CheckLevel = worst.level
+    said = f"{_words(counted or findings)} {blind}".strip()
+    told = level == "warn" or (level == "note" and any(f.kind == "intermediates_kept" for f in findings))
     return Check(
         name="request",
         level=level,
-        evidence=f"{_words(counted or findings)} {blind}".strip(),
+        evidence=said,
+        facts={"note": f"request: {said}"} if told else {},  # C11, D6: it stands in the report of the submit
         mend=" ".join(dict.fromkeys(f.mend for f in findings if f.level == worst.level and f.mend)),
         rule=RULES.get(worst.kind, "C11"),
         question="command" if level == "ask" else "",

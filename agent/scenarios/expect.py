@@ -87,6 +87,7 @@ def unmet(world: World) -> Iterator[str]:
     ours = sum(one.spec is not None for one in world.cluster.jobs)
     if expect.jobs is not None and ours != expect.jobs:
         yield f"there should be {expect.jobs} cluster jobs of ours, and are {ours}"
+    yield from _settled(world)
     yield from _sent(world)
     yield from _library(world)
     yield from _never(world)
@@ -115,7 +116,7 @@ def _run(world: World, job: Job) -> Iterator[str]:
     for rule in expect.why:
         if rule not in rules:
             yield f"no decision names rule {rule}; those that do name {', '.join(sorted(rules))}"
-    said = "the decisions that say", expect.said.items()
+    said = "decisions that say", expect.said.items()
     yield from _counts(*said, lambda text: sum(text in row["said"] for row in rows))
     for text in expect.outcome:
         if text not in job.outcome:
@@ -141,6 +142,13 @@ def _counts(what: str, bounds: Iterable[tuple[str, str]], count: Callable[[str],
         found = count(name)
         if not fits(found, bound):
             yield f"there should be {bound} of the {what} {name}, and were {found}"
+
+
+def _settled(world: World) -> Iterator[str]:
+    for job_id in world.seen if world.story.expect.settled else ():
+        job = world.store.load(job_id)
+        if not (job.is_terminal or job.open_questions):
+            yield f"{job_id} should have ended or ask something, and is {job.state}"
 
 
 # --- questions and reports ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from agent.scenarios.faults import ClockStory, StoreStory
 from agent.scenarios.seen import Expect, Never
 from agent.scenarios.units import EffectKind, Op, Rule, Seconds, Texts
 from states.observation import Capacity, Phase, Waiting
@@ -266,6 +267,8 @@ class Faults(Frozen):
     kill: tuple[KillStory, ...] = ()
     pause: tuple[PauseStory, ...] = ()
     twins: tuple[TwinStory, ...] = ()
+    clock: tuple[ClockStory, ...] = ()
+    store: tuple[StoreStory, ...] = ()
 
 
 # --- what the person does ----------------------------------------------------------------------------------
@@ -373,6 +376,8 @@ class Story(Frozen):
     reader: tuple[Reading, ...] | None = None
     faults: Faults = Faults()
     until: Seconds | None = None
+    lenient: bool = False
+    """What never comes to pass (an answer, a twin), or is refused, is no fault: a story that was drawn by lot."""
     expect: Expect = Expect()
     never: Never = Never()
 

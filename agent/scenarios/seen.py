@@ -72,6 +72,8 @@ class Expect(Frozen):
 
     refused: str = ""
     state: State | None = None
+    settled: bool = False
+    """Every run has ended, or waits for an answer."""
     states: tuple[State, ...] | None = None
     at: tuple[MomentSeen, ...] = ()
     attempts: int | None = None

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.checks import every_check
-from agent.clock import VirtualClock
+from agent.clock import OtherClock, VirtualClock
 from agent.clusters.base import Submission
 from agent.clusters.scripted import Away, JobScript, ScriptedCluster, Stale, SubmitFault
 from agent.database import Redact
 from agent.library import Library
 from agent.ports import Ports
 from agent.redaction import Redactor
+from agent.scenarios.faults import StoreStory
 from agent.scenarios.model import JobStory, Story
 from agent.scenarios.scripts import script
 from agent.secrets import Secrets
@@ -50,6 +51,10 @@ class Broken(Exception):
     """The story says that this effect cannot be performed now; no fault of the loop."""
 
 
+class StoreTrouble(Broken):
+    """The database did not take a write, as the story says."""
+
+
 class MortalStore(Store):
     """A store in memory that a dead process cannot write to. dead: set by the kill, taken back by the next boot.
 
@@ -57,22 +62,27 @@ class MortalStore(Store):
     """
 
     dead = False
+    written = 0
+    troubles: tuple[StoreStory, ...] = ()
+    _loaded: dict[str, tuple[int, Job]]
     _spare: ClassVar[list[MortalStore]] = []
 
     @classmethod
-    def empty(cls, redact: Redact) -> MortalStore:
-        """A store without rows."""
+    def empty(cls, redact: Redact, troubles: tuple[StoreStory, ...] = ()) -> MortalStore:
+        """A store without rows. troubles: which of its writes fail."""
         if not cls._spare:
             made = cls("sqlite://")
+            made.written, made._loaded = 0, {}
             made.create_schema()
         else:
             made = cls._spare.pop()
-        made.dead, made._redact = False, redact
+        made.dead, made._redact, made.written, made.troubles = False, redact, 0, troubles
+        made._loaded = {}
         return made
 
     def give_back(self) -> None:
         """Empty it and keep it for the next story."""
-        self.dead = False
+        self.dead, self.troubles = False, ()
         with self._write() as connection:
             names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
             tables = [row[0] for row in connection.exec_driver_sql(names)]
@@ -81,12 +91,28 @@ class MortalStore(Store):
                 connection.exec_driver_sql(f"DELETE FROM {table}")
         self._spare.append(self)
 
+    def load(self, job_id: str) -> Job:
+        """The job; read once as long as nothing is written (the loop, the person and the guard all look at it)."""
+        written, job = self._loaded.get(job_id) or (-1, None)
+        if job is None or written != self.written:
+            job = super().load(job_id)
+            self._loaded[job_id] = (self.written, job)
+        return job
+
     @contextmanager
     def _write(self) -> Iterator[Any]:
         if self.dead:
             raise Killed
+        self.written += 1
+        says = next((t.says for t in self.troubles if t.n <= self.written < t.n + t.times), "")
+        if says == "busy":
+            raise StoreTrouble("the database is busy")
         with super()._write() as connection:
             yield connection
+            if says == "full":
+                raise StoreTrouble("the disk is full")
+        if says == "unclear":
+            raise StoreTrouble("the connection was lost while it was committed")
 
 
 class ScriptedReader:
@@ -99,7 +125,7 @@ class ScriptedReader:
     def interpret(self, job: Job, effect: Interpret, log: str) -> Interpreted:
         readings = self._world.story.reader or ()
         self.read.append(log)
-        now = self._world.clock.now()
+        now = self._world.own_clock.now()
         if len(self.read) > len(readings):
             return Interpreted(at=now, name=effect.name, failed="the model refused")
         said = readings[len(self.read) - 1]
@@ -112,12 +138,14 @@ class World:
     def __init__(self, story: Story, *, folder: Path, beside: Path) -> None:
         self.story, self.folder, self.beside = story, folder, beside
         self.clock = VirtualClock(START)
+        self.own_clock = OtherClock(self.clock)
+        """Watchkeeper's machine's; the first one is the world's."""
         self.workspace = folder / "workspace"
         self.workspace.mkdir(parents=True)
         self.env = keys_of(story)
         self.secrets = Secrets(folder / "keys", env=self.env, keyring="off")
         self.redactor = Redactor(self.secrets.values())
-        self.store = MortalStore.empty(lambda value: self.redactor.value(value))
+        self.store = MortalStore.empty(lambda value: self.redactor.value(value), story.faults.store)
         self.reader = ScriptedReader(self)
         self.seen: dict[str, None] = {}
         """Ids of the runs, in order of their delegation."""
@@ -135,7 +163,7 @@ class World:
         self.library = Library(self.store)
         self.ports = Ports(
             store=self.store,
-            clock=self.clock,
+            clock=self.own_clock,
             clusters={self.cluster.name: self.cluster},
             redact=lambda text: self.redactor.text(text),
             reader=self.reader if self.story.reader is not None else None,
@@ -225,6 +253,7 @@ class World:
             predicts=told.predicts,
             away=[Away(self.at(o.since), self.at(o.until), frozenset(o.calls)) for o in faults.away],
             stale=[Stale(self.at(o.since), self.at(o.until), o.age) for o in faults.stale],
+            watch=self.own_clock,
         )
 
     def script(self, story: JobStory) -> JobScript:

@@ -37,6 +37,8 @@ class Tail(NamedTuple):
 
 def tail(service: Service, job: Job, *, cursor: str = "") -> Tail:
     """The last lines, or what came after the cursor. One call to the cluster; its failure is told, not raised."""
+    if not job.attempts:
+        return Tail([], "", "")
     try:
         where, ref = service.resolve(job.id)
         piece = where.logs(ref, lines=TAIL_LINES, cursor=cursor)

@@ -49,10 +49,16 @@ def reply(
     try:
         applied = place.service.answer(f"{run}/{number}", said, by=who.name, key=f"web:{key}" if key else "")
     except Refusal as refused:
-        return place.pages.page(request, "said.html", status=409, good=False, words=str(refused), run=run)
+        by = next(
+            (q.by for q in place.service.job(run).questions if q.number == number and not q.is_open), ""
+        )
+        told = {"good": False, "words": str(refused), "first": by, "run": run}
+        return place.pages.page(request, "said.html", status=409, **told)
     job = applied.job.but(language=place.pages.language(request))
     question = next(q for q in job.questions if q.number == number)
-    page = place.pages.page(request, "said.html", good=True, words=chosen_words(job, question), run=job.id)
+    page = place.pages.page(
+        request, "said.html", good=True, words=chosen_words(job, question), first="", run=job.id
+    )
     page.headers["HX-Trigger"] = "answered"
     return page
 

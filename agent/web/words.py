@@ -69,6 +69,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "answer": ("Answer", "回答"),
     "answered": ("Answered", "已回答"),
     "not_answered": ("Not taken", "未采用"),
+    "first": ("{name} was first.", "{name} 已先回答。"),
     "may_not_answer": ("You may read, and not answer.", "你只有查看权限。"),
     # --- a run
     "now": ("Now", "现状"),

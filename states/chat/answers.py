@@ -43,7 +43,7 @@ class Pick(NamedTuple):
 
 
 MEANINGS = (
-    "no_download", "dont_submit", "wait", "no_change", "without", "reduce", "build", "resend", "recheck", "as_is",
+    "no_download", "dont_submit", "wait", "without", "no_change", "reduce", "build", "resend", "recheck", "as_is",
     "stop", "ambiguous",
 )  # fmt: skip
 """What an option can mean, read in this order: `stop the download` before `stop`, `keep waiting` before `keep`."""
@@ -332,7 +332,7 @@ def _polite(text: str) -> str:
     )
     return re.sub(
         r"[ ,.!]*(?:(?<![a-z])(?:please|pls|thanks|thank you|thx|ty|then|for now|now|ok"
-        r"|okay|i guess|i think|for the moment)|吧|了吧|谢谢|啊|呗|呀|了)*$",
+        r"|okay|i guess|i think|for the moment)|了吧|吧|谢谢|啊|呗|呀|了)*+$",
         "",
         text,
     ).strip(" ,.!")

@@ -21,15 +21,16 @@ class Found(NamedTuple):
 
 
 STARTERS = (
-    r"python[\d.]*|bash|sh|zsh|torchrun|accelerate|deepspeed|colossalai|srun|mpirun"
-    r"|mpiexec|uv run|poetry run|conda run"
-    r"|make|Rscript|julia|node|java|perl|ruby|go run|cargo|llamafactory-cli|swift sft|lm_eval|ray job|horovodrun"
-    r"|nvidia-smi|env|exec|time|nohup|sleep|echo|hostname|pytest|xtuner|megatron|fairseq-\w+|composer|tune run"
+    r"python[\d.]*|bash|sh|zsh|torchrun|accelerate|deepspeed|colossalai|srun|mpirun|mpiexec|uv run|poetry run"
+    r"|conda run|Rscript|julia|perl|ruby|go run|cargo|llamafactory-cli|swift sft|lm_eval|ray job|horovodrun"
+    r"|nvidia-smi|nohup|sleep(?=\s+\d)|echo|pytest|fairseq-\w+|tune run"
+    r"|(?:make|time|env|exec|node|java|composer)(?=\s+(?:-|[\w.]*/|[A-Z_]+=|python|bash|[\w-]+\.\w))"
 )
+"""Words that begin a command; those that are words of a sentence too only before what no sentence has."""
 _ASSIGNMENTS = r"(?:[A-Z_][A-Z0-9_]*=\S+\s+){0,8}"
 _START = re.compile(
-    rf"(?<![\w./~-])(?:{_ASSIGNMENTS}(?:(?:{STARTERS})(?=\s+[\w./$\"'-])|\.{{0,2}}/[\w./-]+\.(?:sh|py)\b)"
-    rf"|(?:[A-Z_][A-Z0-9_]*=\S+\s+){{1,8}}\S+|[\w./-]+\.(?:sh|py)(?![\w/]))",
+    rf"(?<![\w./~-])(?:{_ASSIGNMENTS}(?:(?:{STARTERS})(?=\s+[\w./$\"'-])|\.{{0,2}}/[\w./-]{{1,200}}\.(?:sh|py)\b)"
+    rf"|(?:[A-Z_][A-Z0-9_]*=\S+\s+){{1,8}}\S+|[\w./-]{{1,200}}\.(?:sh|py)(?![\w/]))",
     re.ASCII,
 )
 _FENCE = re.compile(r"```[ \t]*(?:bash|sh|shell|zsh|console|python)?[ \t]*\n?(.*?)\n?[ \t]*```", re.DOTALL)

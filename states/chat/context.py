@@ -24,6 +24,12 @@ _FREE = re.compile(r"\(free[ _-]?text\)|<\w+>", re.IGNORECASE)
 _TAKES_VALUE = re.compile(r"\b(?:path|proxy|image|address|url)\b|路径|代理|镜像|地址", re.IGNORECASE)
 
 
+def state_word(state: str) -> str:
+    """The state itself without what is told about it: `failed two hours ago` is `failed`."""
+    words = re.findall(r"[^\W_]+", state.lower())
+    return "_".join(words[:2]) if words[:1] == ["not"] else words[0] if words else ""
+
+
 class Seen(Frozen):
     """A run. state: the word the board shows for it; anything that is no word for an end counts as live."""
 
@@ -32,7 +38,7 @@ class Seen(Frozen):
 
     @property
     def live(self) -> bool:
-        return self.state.strip().lower().replace(" ", "_").replace("-", "_") not in ENDED
+        return state_word(self.state) not in ENDED
 
 
 class Option(Frozen):

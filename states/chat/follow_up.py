@@ -20,7 +20,7 @@ from states.questions import Language
 _NUMBER = re.compile(
     r"(?:the |number |no\.? ?|#|第)?(\d)(?:st|nd|rd|th|个)?(?: one)?(?:吧|please)?", re.ASCII
 )
-_YES = re.compile(rf"(?:{source('yes')}|{source('courtesy')}|[ ,.!吧])++", re.ASCII)
+_YES = re.compile(rf"(?:{source('yes')}|{source('courtesy')}|{source('closing')}|[ ,.!吧])++", re.ASCII)
 
 
 def settled(before: Understood, message: str, context: Context) -> Understood | None:
@@ -46,7 +46,7 @@ def _chosen(
 ) -> Understood | None:
     number = _NUMBER.fullmatch(text)
     bare = pattern("closing").sub(" ", pattern("opening").sub(" ", text))
-    only = not re.sub(r"[\ue100-\ue3ff\W]|one|job|run|任务|那个", "", bare)
+    only = not re.sub(r"[\ue100-\ue3ff\W]|(?<![a-z])(?:the|that|one|job|run)(?![a-z])|任务|那个", "", bare)
     names = meant.names if meant is not None and only else ()
     if number and 0 < int(number[1]) <= len(before.choices) and "delete" not in before.intent:
         names = (before.choices[int(number[1]) - 1],)

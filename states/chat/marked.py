@@ -27,7 +27,8 @@ JOB, PART, UNKNOWN, COMMAND, QUOTE, VALUE, GROUP, ASKED, SECRET, WILD, FILE = (
 """Ranges for a character class: a known run, a piece of known names, a name nobody knows, a command, a quotation, an
 address or path, a group, a question's id, a credential, a name with `*`, a request file."""
 NAMES = JOB + PART + UNKNOWN
-CHARS_MAX = 3000
+MESSAGE_CHARS_MAX = 8000
+CHARS_MAX = 2000
 """Of a masked message (a command is one character); what is longer was pasted and is not read."""
 
 
@@ -115,12 +116,14 @@ _CLIPPED = re.compile(
 
 
 def marked(message: str, context: Context) -> Marked:
-    """Mask a message. What is longer than 20 000 characters is cut."""
-    raw = message[:20_000]
+    """Mask a message. What is longer than MESSAGE_CHARS_MAX is cut."""
+    raw = message[:MESSAGE_CHARS_MAX]
     work = _Work(_without_secrets(raw))
     secret = work.text != raw
     for found in reversed(commands.find(work.text)):
         work.put(found.start, found.end, Piece(COMMAND, found.command))
+    if len(work.text) > CHARS_MAX:
+        return Marked("", {}, raw, secret, True)
     work.each(_REDACTED, lambda m: Piece(SECRET, ""))
     work.text = unicodedata.normalize("NFKC", work.text).translate(_FOLD)
     work.each(_QUOTE, lambda m: _quoted(m, context))
@@ -136,7 +139,8 @@ def marked(message: str, context: Context) -> Marked:
     for name in sorted((job.name for job in context.jobs), key=len, reverse=True):
         work.each(_loosely(name), partial(_piece, JOB, (name,), True, ""))
     work.each(_VALUE, lambda m: Piece(VALUE, m[0].rstrip(".:?!")) if _is_value(m[0]) else None)
-    work.each(_NAME, lambda m: _named(m[0], context))
+    keys = {option.key.lower() for question in context.questions for option in question.options}
+    work.each(_NAME, lambda m: None if m[0].lower() in keys else _named(m[0], context))
     work.each(_CALLED, lambda m: Piece(UNKNOWN, m[0]))
     for part, names in _parts(context).items():
         work.each(_word(part), partial(_piece, PART, names, False, ""))

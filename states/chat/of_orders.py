@@ -62,7 +62,8 @@ class Orderer(Speaker):
     def _delete(self, meant: Meant, verb: orders.Verb) -> Understood:
         if not meant.named or meant.loose:
             ended = tuple(job.name for job in self.context.jobs if job.name not in self.context.live)
-            return self.ask("which_delete", {}, verb, meant.names or ended)
+            fitting = tuple(name for name in meant.names if name in ended or verb == "stop+delete")
+            return self.ask("which_delete", {}, verb, fitting or ended)
         job = ",".join(meant.names)
         if verb == "delete" and set(meant.names) & set(self.context.live):
             return self.ask("still_live", {"job": job}, "delete", job=job)

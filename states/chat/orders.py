@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from states.chat.marked import JOB, PART, UNKNOWN, WILD
-from states.chat.vocabulary import OBJECT, has, pattern, source
+from states.chat.vocabulary import OBJECT, has, source
 
 Verb = Literal["stop", "delete", "stop+delete"]
 
@@ -198,23 +198,28 @@ def hedged(rest: tuple[str, ...]) -> str:
     return ""
 
 
+@cache
+def _negated() -> re.Pattern[str]:
+    """A negation, the verbs it is about, and their object."""
+    ideas = ("stop", "stopped", "delete", "deleted", "run", "again", "restart")
+    verb = f"(?:{'|'.join(map(source, ideas))})"
+    between = (
+        rf"(?: (?:you|dare|yet|ever|please|pls|just|to|want|wanna|need|have|be|been|even|think|of|about|go|going|it"
+        rf"|{OBJECT})){{0,5}} ?(?:给我|让它?|把它?|急着|乱)?"
+    )
+    thing = rf"(?: (?:it|{OBJECT}|[{JOB}{PART}]))?[ {JOB}{PART}]*(?:它|任务)?"
+    after = (
+        r"(?: ?(?:yet|please|now|just yet|for now|ok|okay|again|anything|any|thanks)(?![a-z]))*"
+        r"(?:了|啊|呀|掉|哦|哈|吧|的)*"
+    )
+    return re.compile(
+        rf"(?:把 ?)?(?:(?:please|pls|just|so|i|you|we|ever) )*(?<![a-z']){source('negation')}{between}"
+        rf"{verb}(?: ?(?:and|or) ?{verb})?{thing}{after}",
+        re.ASCII,
+    )
+
+
 def without_negated(text: str) -> tuple[str, bool]:
     """The text without `don't stop it`, 别删 and their like, and whether there was any."""
-    verbs = "|".join(
-        source(idea) for idea in ("stop", "stopped", "delete", "deleted", "run", "again", "restart")
-    )
-    english = (
-        rf"(?:(?:please|pls|just|so|i|you|we|ever) )*(?<![a-z']){pattern('negation').pattern}"
-        rf"(?: (?:you|dare|yet|ever|please|pls|just|to|want|wanna|need|have|be|been|even"
-        rf"|think|of|about|go|going|it|{OBJECT})){{0,5}} ?(?:给我|让它?|把它?|急着|乱)?"
-        rf"(?:{verbs})(?: (?:it|{OBJECT}|[{JOB}{PART}]))?(?: ?(?:and|or"
-        rf"|,) ?(?:{verbs})(?: (?:it|{OBJECT}|[{JOB}{PART}]))?)?(?: (?:yet|please|now"
-        rf"|just yet|for now|ok|okay|again|anything|any|thanks))*"
-    )
-    done, count = re.subn(
-        rf"(?:把 ?)?{english}[ {JOB}{PART}]*(?:它|任务)?(?:了|啊|呀|掉|哦|哈|吧|的)*",
-        " ",
-        text,
-        flags=re.ASCII,
-    )
+    done, count = _negated().subn(" ", text)
     return re.sub(r" {2,}", " ", done).strip(), count > 0

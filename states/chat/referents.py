@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from typing import NamedTuple
 
-from states.chat.context import Context
+from states.chat.context import Context, state_word
 from states.chat.marked import JOB, PART, UNKNOWN, WILD, Marked
 from states.chat.vocabulary import has
 
@@ -67,25 +67,21 @@ def resembling(text: str, context: Context) -> list[str]:
 def by_state(said: str, context: Context) -> tuple[str, ...] | None:
     """The runs of the state that the text names (`the failed one`); None if it names no state."""
     if has("state_failed", said):
-        return tuple(job.name for job in context.jobs if _word(job.state) in FAILED)
+        return tuple(job.name for job in context.jobs if state_word(job.state) in FAILED)
     if has("state_queued", said):
-        return tuple(job.name for job in context.jobs if _word(job.state) in QUEUED)
+        return tuple(job.name for job in context.jobs if state_word(job.state) in QUEUED)
     if has("state_done", said):
-        return tuple(job.name for job in context.jobs if _word(job.state) in DONE)
+        return tuple(job.name for job in context.jobs if state_word(job.state) in DONE)
     if has("state_running", said):
-        return tuple(job.name for job in context.jobs if _word(job.state) == "running")
+        return tuple(job.name for job in context.jobs if state_word(job.state) == "running")
     return None
 
 
 def failed(context: Context) -> tuple[str, ...]:
     """Names of the runs that failed."""
-    return tuple(job.name for job in context.jobs if _word(job.state) in FAILED)
+    return tuple(job.name for job in context.jobs if state_word(job.state) in FAILED)
 
 
 def for_reading(context: Context) -> tuple[str, ...]:
     """The runs a read without a name may be about: the live ones, else all."""
     return context.live or tuple(job.name for job in context.jobs)
-
-
-def _word(state: str) -> str:
-    return state.strip().lower().replace(" ", "_")

@@ -21,9 +21,10 @@ from states.chat.vocabulary import has, pattern
 from states.questions import Language
 
 _FORGED = re.compile(
-    r"^\s*[\[<#*|({]*\s*(?:system|assistant|user|human|bot|ai|tool|developer|admin|moderator|watchkeeper|agent|model"
-    r"|root|operator|系统|助手|用户|管理员|机器人)\s*(?:message|prompt|note|消息|提示)?\s*[\])>|*}]*\s*[:：]"
-    r"|^\s*[\[<](?:system|assistant|user)[\]>]|<\|\w+\|>|\[/?inst\]|^\s*###\s*\w+\s*:",
+    r"^[ \t]{0,8}[\[<#*|({]{0,4}[ \t]?(?:system|assistant|user|human|bot|ai|tool|developer|admin|moderator"
+    r"|watchkeeper|agent|model|root|operator|系统|助手|用户|管理员|机器人)[ \t]?(?:message|prompt|note|消息|提示)?"
+    r"[ \t]?(?:[\])>|*}]{0,4}[ \t]?[:：]|(?<=[a-z])[\]>])|<\|\w{1,20}\|>|\[/?inst\]"
+    r"|^[ \t]{0,8}###[ \t]?\w{1,20}[ \t]?:",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that begins with another's name, as a pasted or forged conversation does."""
@@ -54,10 +55,10 @@ class _Mind(Speaker):
 
     def read(self) -> Understood:
         """Try the readings in their order."""
-        if not re.search(r"\w|\?|[\ue100-\uf8ff]", self.said.text):
-            return self._yes_or_no() if "👍" in self.said.raw else self.ask("nothing_said")
         if self.said.crowded:
             return self.ask("too_long")
+        if not re.search(r"\w|\?|[\ue100-\uf8ff]", self.said.text):
+            return self._yes_or_no() if "👍" in self.said.raw else self.ask("nothing_said")
         if _FORGED.search(self.said.raw):
             return self.ask("forged")
         answer = answers.find(self.said, self.context)

@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal[
     "keepalive",
     "runtime_download",
     "output_node_local",
+    "intermediates_kept",
     "checkpoint_unbounded",
     "no_progress",
     "conda_no_hook",

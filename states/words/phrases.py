@@ -93,6 +93,7 @@ PHRASES: Mapping[str, tuple[str, str]] = {
         "{cpu} CPU, {gpu} GPU, {memory} memory per replica; replicas: {replicas}",
         "每个副本 {cpu} CPU, {gpu} GPU, {memory} 内存; 副本数: {replicas}",
     ),
+    "clusters_default": ("the cluster's default", "集群默认的"),
     "attempt": ("{name} (cluster job {id})", "{name} (集群任务 {id})"),
     "id_open": ("id not told yet", "编号未知"),
     "none_yet": ("not submitted yet", "尚未提交"),

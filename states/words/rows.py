@@ -98,7 +98,12 @@ def spec_rows(job: Job) -> list[str]:
     """What runs where, with which resources and mounts, by which command (C14)."""
     spec = job.spec
     workspace = [tell(job, "workspace", path=workspace_of(job))] if spec.workspace else []
-    resources = {"cpu": f"{spec.cpu:g}", "gpu": str(spec.gpu), "memory": mib(spec.memory_mib)}
+    theirs = tell(job, "clusters_default")  # a figure of 0 is left to the cluster
+    resources = {
+        "cpu": f"{spec.cpu:g}" if spec.cpu else theirs,
+        "gpu": str(spec.gpu),
+        "memory": mib(spec.memory_mib) if spec.memory_mib else theirs,
+    }
     return [
         row(job, "job", attempt_name(job)),
         row(job, "cluster", plain(job.cluster)),

@@ -78,7 +78,9 @@ def test_a_second_upgrade_changes_nothing(engine: Engine) -> None:
 
 
 def test_a_database_from_before_the_revisions_keeps_its_rows(engine: Engine) -> None:
-    SQLModel.metadata.create_all(engine)
+    with engine.connect().execution_options(write=True) as connection, connection.begin():
+        migrate(connection, "0001")
+        connection.execute(text("DROP TABLE alembic_version"))
     store = Store(str(engine.url))
     run = put_running(store)
     with engine.connect() as connection, connection.begin():

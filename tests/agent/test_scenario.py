@@ -78,6 +78,7 @@ def test_a_story_that_holds_has_no_faults(tmp_path: Path) -> None:
         ("expect: {reports: [{stage: wrap-up, contains: tulips}]}", "should say 'tulips'"),
         ("expect: {reports: [{stage: stopping}]}", "there should be a message 'stopping'"),
         ("expect: {why: [E7]}", "no decision names rule E7"),
+        ("expect: {said: {every check is settled: 2}}", "of the decisions that say every check is settled"),
         ("expect: {sent: [{gpu: 8}]}", "submit 1 should have gpu 8, and has 0"),
         (
             "expect: {library: [{purpose: train}]}",
@@ -105,6 +106,7 @@ def test_a_wrong_expectation_fails_in_words(tmp_path: Path, more: str, words: st
         ("until: 5 minutes", 10, "not a duration"),
         ("never:\n  calls: [sumbit]", 11, "did you mean 'submit'?"),
         ("faults: {kill: [{point: nowhere}]}", 10, "no crash point"),
+        ("faults: {broken: [{effect: colect, to: 1h}]}", 10, "no effect 'colect'"),
         ("expect: {why: [Z9]}", 10, "no rule 'Z9'"),
     ],
 )
@@ -175,6 +177,24 @@ def test_an_away_cluster_answers_nothing_and_is_told(tmp_path: Path) -> None:
     (job_id,) = world.seen
     assert "cluster_unreachable" in [row["kind"] for row in world.store.journal(job_id)]
     assert world.store.load(job_id).state is State.succeeded
+
+
+def test_a_broken_effect_is_tried_again_and_given_up_and_no_fault_of_the_loop(tmp_path: Path) -> None:
+    """Only the effect that is meant is broken, and only for as long as the story says."""
+    text = RUN + "faults: {broken: [{effect: run_check, name: capacity, to: 1m}, {effect: ask, to: 1d}]}"
+    world, _ = played(tmp_path, text)
+    (job_id,) = world.seen
+    checks = {row["body"]["name"]: row for row in world.store.effects_of(job_id) if row["kind"] == "run_check"}
+    assert checks["capacity"]["tries"] == 4  # after 5, 10, 20 and 40 seconds it can be done
+    assert {row["tries"] for name, row in checks.items() if name != "capacity"} == {0}
+    assert faults(tmp_path, text.removeprefix(RUN) + "\nexpect: {state: succeeded}") == []
+
+
+def test_a_broken_effect_that_stays_broken_is_given_up(tmp_path: Path) -> None:
+    world, _ = played(tmp_path, RUN + "faults: {broken: [{effect: run_check, name: capacity, to: 1h}]}")
+    (job_id,) = world.seen
+    (given_up,) = [row for row in world.store.journal(job_id) if row["action"] == "note_lost_check"]
+    assert "run_check cannot be done now" in given_up["said"]
 
 
 def test_a_broken_invariant_is_a_fault(tmp_path: Path) -> None:

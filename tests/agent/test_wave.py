@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent.clusters.base import Unreachable
 from agent.clusters.scripted import Away, JobScript
 from agent.store import Store
 from agent.wave import wave
@@ -64,6 +65,23 @@ def test_one_with_news_takes_a_turn_and_the_others_rest(desk: MakeDesk) -> None:
     assert here.look() == [ids[2]]
     assert here.job(ids[2]).state is State.running
     assert here.job(ids[0]).state is State.queued
+
+
+def test_a_cluster_is_left_alone_for_as_long_as_it_asks(
+    desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = desk(WAITING)
+    many(here, 2)
+    due(here)
+
+    def busy(refs: object) -> Any:
+        raise Unreachable("too many requests", retry_after_s=900)
+
+    monkeypatch.setattr(here.cluster, "observe", busy)
+    here.look()
+    next_wake = here.store.next_wake()
+    assert next_wake is not None
+    assert next_wake - here.clock.now() >= timedelta(seconds=900)
 
 
 def test_an_outage_changes_nothing_backs_off_and_is_not_repeated_in_the_journal(desk: MakeDesk) -> None:

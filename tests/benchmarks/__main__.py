@@ -5,12 +5,12 @@ Never: a threshold.
 
 from __future__ import annotations
 
-from tests.benchmarks import lifecycles, machine, memory, turns, waves
+from tests.benchmarks import chat, lifecycles, machine, memory, turns, waves
 
 
 def main() -> None:
     """Print each figure as it is taken."""
-    for module in (machine, turns, memory, lifecycles, waves):
+    for module in (machine, turns, memory, lifecycles, waves, chat):
         for figure in module.figures():
             print(f"{figure.what:<52} {figure.value:>12,.1f} {figure.unit}", flush=True)
 

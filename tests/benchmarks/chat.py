@@ -15,13 +15,17 @@ import json
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from states.chat import Context, Understood, context_of, understand
+from tests.benchmarks.measuring import Figure, per_second
+from tests.states.chat.phrases import WORLDS
+from tests.states.chat.phrases import Phrase as OwnPhrase
+from tests.states.chat.phrases import phrases as own_phrases
 
 RUN_STATE = re.compile(r"\b(?:running|queued|failed|succeeded|not submitted)\b")
 GUARDED = {"no_stop": "stop", "no_delete": "delete", "no_answer": "answer", "no_submit": "run"}
@@ -38,6 +42,18 @@ class Phrase(NamedTuple):
     ask_back: bool
     guard: frozenset[str]
     accept: frozenset[str]
+
+
+def figures() -> Iterator[Figure]:
+    """Messages of the tests read in a second, the English and the Chinese ones."""
+    for name in ("english.txt", "chinese.txt"):
+        lines = own_phrases(name)[:100]
+
+        def read_all(lines: Sequence[OwnPhrase] = lines) -> None:
+            for line in lines:
+                understand(line.message, WORLDS[line.world])
+
+        yield Figure(f"chat: messages read ({name})", len(lines) * per_second(read_all), "1/s of CPU")
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""A server on HTTP in this process for the whole module, carried by a loop of its own; a home for each test of stdio."""
+"""A server on HTTP in this process for these tests, with a loop that carries; a home for each test of stdio."""
 
 from __future__ import annotations
 
@@ -38,16 +38,19 @@ class Served(NamedTuple):
     @asynccontextmanager
     async def client(self, era: Era = "modern", who: str = "ann", **how: Any) -> AsyncIterator[Client]:
         """The official client with somebody's token."""
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {self.tokens[who]}"}) as carrying:
-            async with http(self.url, carrying, era, **how) as client:
-                yield client
+        headers = {"Authorization": f"Bearer {self.tokens[who]}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as carrying,
+            http(self.url, carrying, era, **how) as client,
+        ):
+            yield client
 
     def cluster_jobs(self) -> list[str]:
         """Names of all jobs that the cluster has."""
         return [line.name for line in self.app.clusters["local"].list()]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     workspace = folder / "workspace"

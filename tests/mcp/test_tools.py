@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -50,8 +51,11 @@ def test_the_list_is_short_and_says_what_each_tool_does(served: Served, era: Era
     assert reading == set(KINDS) - {"delegate", "submit", "answer", "stop", "delete"}
     destructive = {name for name, tool in by_name.items() if tool["annotations"].get("destructiveHint")}
     assert destructive == {"stop", "delete"}
-    # Nothing sets or shows a key; what a job can be asked for has no field for one.
-    assert not [word for word in ("key", "secret", "token", "password") if word in json.dumps(data).lower()]
+    # Nothing sets or shows a key: no tool is about one, and no argument takes one (B6).
+    words = " ".join([*by_name, *(name for tool in data for name in tool["inputSchema"]["properties"])])
+    assert not [
+        word for word in ("key", "secret", "token", "password", "credential") if word in words.lower()
+    ]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -76,6 +80,10 @@ def test_a_run_from_delegation_to_deletion(served: Served, era: Era) -> None:
             assert "nothing was deleted" in await refused(client, "delete", job=run, name="digits")
             assert job["name"] in served.cluster_jobs()
             assert (await call(client, "delete", job=run, name=run))["asked"] == "delete"
+            while (got := await call(client, "get", job=run))["job"] is not None:
+                await anyio.sleep(0.05)
+            assert got["run"]["state"] == "succeeded", "the run's own record stays"
+            assert job["name"] not in served.cluster_jobs()
 
     anyio.run(chat)
 
@@ -228,3 +236,14 @@ def test_the_library_is_read_by_kind_of_work(served: Served) -> None:
             assert (await call(client, "library", purpose="another"))["entries"] == []
 
     anyio.run(chat)
+
+
+def test_the_page_of_this_surface_names_every_tool_and_argument(served: Served) -> None:
+    async def chat() -> Any:
+        async with served.client() as client:
+            return (await client.list_tools()).tools
+
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    for tool in anyio.run(chat):
+        assert f"`{tool.name}`" in page
+        assert [name for name in tool.input_schema["properties"] if f"`{name}`" not in page] == []

@@ -71,6 +71,12 @@ class TestStops:
         assert outcome_of(ended(Phase.failed, exit_code=1).but(stop=unsent)).state is State.failed
         assert outcome_of(ended(Phase.preempted).but(stop=unsent)).state is State.stopped
 
+    def test_one_that_was_gone_before_the_stop_was_sent_is_not_called_stopped_by_it(self) -> None:
+        unsent = self.ORDER.model_copy(update={"tries": 0})
+        assert outcome_of(ended(Phase.gone).but(stop=unsent)).state is State.unknown
+        outside = outcome_of(ended(Phase.stopped).but(stop=unsent))
+        assert (outside.state, outside.why != "enough") == (State.stopped, True)
+
 
 class TestAnotherTry:
     def test_for_the_infrastructures_fault_only(self) -> None:

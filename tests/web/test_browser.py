@@ -120,7 +120,7 @@ def test_what_would_be_refused_cannot_be_delegated(served: Served, reader: Reade
     from playwright.sync_api import expect
 
     tab = reader(served.page, expects=(422,))
-    fill_in(tab, served.page.url, "pip install torch && python3 -c 'print(1)'", "installs")
+    fill_in(tab, served.page.url, "pip install torch && python3 -m trainer", "installs")
     expect(tab.locator("#findings .refuse").first).to_contain_text("package install")
     assert tab.get_by_role("button", name="Delegate it").count() == 0
     fill_in(tab, served.page.url, "echo 1", "worse", more="gpus: 2")
@@ -142,7 +142,7 @@ def test_a_question_is_answered_by_one_click(served: Served, reader: Reader) -> 
     picture(inbox, "web-questions")
     card.get_by_role("button", name="submit it as it is").click()
     expect(inbox.get_by_role("status").filter(has_text="Answered")).to_contain_text("submit it as it is")
-    expect(inbox.get_by_text("No open questions.")).to_be_visible()
+    expect(card).to_have_count(0)
     expect(tab.locator("#now .chip")).to_have_text("failed")
     expect(tab.locator("#asked article")).to_have_count(0)
     expect(tab.locator("#lines .marked").first).to_contain_text("train.py")
@@ -170,7 +170,7 @@ def test_of_two_who_answer_the_second_is_told_who_was_first(served: Served, read
     first, second = reader(served.page), reader(served.page, "answer", expects=(409,))
     run = delegated(first, served.page.url, MISSING, "two")
     expect(first.locator("#asked article")).to_be_visible()
-    second.route("**/live/**", lambda route: route.abort())  # this page is behind
+    second.route("**/live/**", lambda route: route.fulfill(status=204))  # this page is behind
     second.goto(f"{served.page.url}/inbox")
     late = second.locator("article", has_text=run)
     expect(late).to_be_visible()
@@ -178,7 +178,8 @@ def test_of_two_who_answer_the_second_is_told_who_was_first(served: Served, read
     expect(first.locator("#now .chip")).to_have_text("not submitted")
     late.get_by_role("button", name="submit it as it is").click()
     expect(second.locator("#said")).to_contain_text("Not taken")
-    expect(second.locator("#said")).to_contain_text("don't submit")
+    expect(second.locator("#said")).to_contain_text("dont-submit")
+    expect(second.locator("#said")).to_contain_text("was first")
     run_now = served.page.ask("GET", f"/runs/{run}").json()
     assert run_now["state"] == "not_submitted"
 
@@ -262,9 +263,10 @@ def test_the_keyboard_is_enough(served: Served, reader: Reader) -> None:
     tab.keyboard.press("Tab")
     expect(tab.get_by_role("link", name="Skip to the content")).to_be_focused()
     tab.keyboard.press("Enter")
-    for _ in range(12):
+    there = f"document.activeElement.matches('#q-{run}-1 button.default')"
+    for _ in range(20):
         tab.keyboard.press("Tab")
-        if tab.evaluate("document.activeElement.textContent").startswith("don't submit"):
+        if tab.evaluate(there):
             break
     outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none", "where the keyboard is must be seen"
@@ -286,4 +288,4 @@ def test_words_that_are_being_typed_stay(served: Served, reader: Reader) -> None
     expect(typed).to_be_focused()
     for one in (run, later):
         served.page.ask("POST", f"/questions/{one}/1", json={"reply": "dont-submit"})
-    expect(tab.get_by_text("No open questions.")).to_be_visible()
+        expect(tab.locator("article", has_text=one)).to_have_count(0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agent.perform.checks_assets import assets
 from agent.staging.assets import look
@@ -58,6 +60,15 @@ def cached(folder: Path, repository: str = "models--org--name", commit: str = "c
     written(folder / repository / "refs/main", commit)
     written(folder / repository / "snapshots" / commit / "config.json")
     return folder / repository
+
+
+def test_the_page_shows_requests_that_are_taken() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "staging.md").read_text("utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        text = block.replace("sha256: ...", f"sha256: {'0' * 64}")
+        assert Request.model_validate({"command": "true", **yaml.safe_load(text)})
 
 
 def test_paths(workspace: Path, tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""`simulate`: play many worlds drawn from seeds, and write down as a scenario what goes wrong.
+
+Never: a touch of the person's own store or clusters.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cli.output import Exit, Fault, JsonFlag, emit, say
+
+PANEL = "Logs and scenarios"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate", rich_help_panel=PANEL)(simulate)
+
+
+def simulate(
+    seeds: Annotated[
+        str, typer.Option("--seeds", help="First and last seed, as 0..999, or one seed.", metavar="A..B")
+    ] = "0..199",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    to: Annotated[
+        Path, typer.Option("--to", help="The folder for failing stories, made small.")
+    ] = Path("simulated"),
+    json_wanted: JsonFlag = False,
+) -> None:
+    """Play worlds drawn from seeds, with faults; the same seed is always the same world."""
+    from agent.simulate import simulate as play
+
+    found = play(range_of(seeds), jobs=jobs, to=to)
+    if json_wanted:
+        emit(
+            {
+                **found._asdict(),
+                "failed": [ran._asdict() for ran in found.failed],
+                "saved": [str(file) for file in found.saved],
+                "holds": found.holds,
+            }
+        )
+    else:
+        say(*found.lines())
+    if not found.holds:
+        raise typer.Exit(Exit.failed)
+
+
+def range_of(text: str) -> range:
+    """`3..7` -> 3, 4, 5, 6, 7; `3` -> 3. Raises Fault with an example."""
+    first, dots, last = text.partition("..")
+    if not first.isdigit() or (dots and not last.isdigit()):
+        raise Fault(Exit.usage, f"{text!r} is no range of seeds; write it as 0..999, or 42 for one")
+    chosen = range(int(first), int(last or first) + 1)
+    if not chosen:
+        raise Fault(Exit.usage, f"{text!r} is empty: the last seed stands before the first")
+    return chosen

@@ -1,0 +1,1 @@
+"""Channels against local fakes of what they speak to: nothing in the product is replaced."""
