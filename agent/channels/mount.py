@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent.app import App
 
 
-def mount(web: FastAPI, app: App) -> None:
+def add_channels(web: FastAPI, app: App) -> None:
     """Add to the page what the settings of this app ask for. Call it once, before the page is served."""
     web.state.links = links_of(app)
     web.include_router(page.router)

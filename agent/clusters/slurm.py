@@ -229,11 +229,12 @@ class SlurmCluster:
     # --- before a job --------------------------------------------------------------------------------------
 
     def predict(self, submission: Submission) -> str:
-        """`sbatch --test-only`: when and where it would start, or why never."""
+        """`sbatch --test-only`: when and where it would start. Raises Refused with why it never would."""
         sent, _ = self._native(submission)
         ran = self.commands.run("sbatch", "--test-only", *sent.words, stdin=sent.script)
-        if ran.rc != 0 and (AWAY.search(ran.stderr) or SILENT.search(ran.stderr)):
-            raise self.commands.failure("sbatch", ran)
+        if ran.rc != 0:
+            away = AWAY.search(ran.stderr) or SILENT.search(ran.stderr)
+            raise self.commands.failure("sbatch", ran) if away else self.commands.submit_failure(ran)
         return with_times(said(ran), SystemClock().now())
 
     def render(self, submission: Submission) -> str:

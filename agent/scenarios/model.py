@@ -240,8 +240,8 @@ class PauseStory(KillStory):
 
 
 class BrokenStory(Frozen):
-    """Effects of one kind cannot be performed for a while: whatever does it raises. name: only those about this check,
-    run or attempt; all when left out. Tried again with growing pauses, and given up in the end."""
+    """Effects of one kind cannot be performed for a while: whatever does it raises. They are tried again with growing
+    pauses, and given up in the end. name: only those about this check, run or attempt; all when left out."""
 
     effect: EffectKind
     since: Seconds = Field(default=0.0, alias="from")

@@ -54,7 +54,7 @@ class Server:
 
 def serve(app: App, *, host: str, port: int, prefix: str) -> Server:
     """The page of an app (and the tools for chat agents, where their package is there), started. Raises Taken."""
-    from agent.channels.mount import mount
+    from agent.channels.mount import add_channels
     from agent.people import People
     from agent.web.app import create_app
 
@@ -64,7 +64,7 @@ def serve(app: App, *, host: str, port: int, prefix: str) -> Server:
         from agent.mcp.http import mount
 
         mount(web, app.service, people, workspace=workspace, hosts=(host, f"{host}:*"))
-    mount(web, app)
+    add_channels(web, app)
     server = Server(web, host=host, port=port)
     server.start()
     return server

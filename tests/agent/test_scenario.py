@@ -184,7 +184,9 @@ def test_a_broken_effect_is_tried_again_and_given_up_and_no_fault_of_the_loop(tm
     text = RUN + "faults: {broken: [{effect: run_check, name: capacity, to: 1m}, {effect: ask, to: 1d}]}"
     world, _ = played(tmp_path, text)
     (job_id,) = world.seen
-    checks = {row["body"]["name"]: row for row in world.store.effects_of(job_id) if row["kind"] == "run_check"}
+    checks = {
+        row["body"]["name"]: row for row in world.store.effects_of(job_id) if row["kind"] == "run_check"
+    }
     assert checks["capacity"]["tries"] == 4  # after 5, 10, 20 and 40 seconds it can be done
     assert {row["tries"] for name, row in checks.items() if name != "capacity"} == {0}
     assert faults(tmp_path, text.removeprefix(RUN) + "\nexpect: {state: succeeded}") == []

@@ -202,7 +202,8 @@ def test_a_prediction_in_slurms_words(bench: SlurmBench, cluster: SlurmCluster) 
     assert re.search(
         r"start at 20\d\d-\d\d-\d\dT\S+\+00:00", cluster.predict(submission(bench.spec(*ends(0))))
     )
-    assert "not available" in cluster.predict(submission(bench.spec(*ends(0), memory_mib=9_000_000)))
+    with pytest.raises(Refused, match="not available"):
+        cluster.predict(submission(bench.spec(*ends(0), memory_mib=9_000_000)))
 
 
 # --- how a job ends ----------------------------------------------------------------------------------------
