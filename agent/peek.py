@@ -79,6 +79,17 @@ class Peek:
         found = self._read("SELECT board FROM job WHERE state = ? ORDER BY created_at DESC", ("blocked",))
         return [question for (board,) in found for question in json.loads(board).get("questions", ())]
 
+    def question_kind(self, question: str) -> str:
+        """The kind of an open question, by its id, or by its run's where that has one; "" for none."""
+        run, _, number = question.partition("/")
+        for (snapshot,) in self._read("SELECT snapshot FROM job WHERE id = ?", (run,)):
+            asked = [
+                q for q in json.loads(snapshot).get("questions", ()) if q.get("status", "open") == "open"
+            ]
+            fitting = [q["kind"] for q in asked if not number or str(q["number"]) == number]
+            return str(fitting[0]) if len(fitting) == 1 else ""
+        return ""
+
     def _read(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         if not self._file.exists():
             return []

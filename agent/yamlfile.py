@@ -289,7 +289,8 @@ def _fault(document: Document, model: type[BaseModel], place: Loc, error: ErrorD
     label = document.labels.get(nearest, "")
     path = ".".join(str(step) for step in place)
     if kind == "extra_forbidden":
-        fault = f"unknown field {_shown(name)}; {_nearest(name, _fields(model, place[:-1]))}"
+        known = [field for field in _fields(model, place[:-1]) if field != name]  # another union member's own
+        fault = f"unknown field {_shown(name)}; {_nearest(name, known)}"
     elif kind == "missing":
         fault = f"{_shown('.'.join([*map(str, place), name]))} is missing; add `{name}: ...`"
     elif kind in ("value_error", "assertion_error"):

@@ -10,10 +10,12 @@ Never: a message lost over a rule (what a channel does not want stays in the inb
 from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from states.orders import QuietHours
 from states.reading import Frozen
+
+if TYPE_CHECKING:
+    from states.orders import QuietHours  # the settings import this file, and are read at every start
 
 Wants = Literal["all", "must-not-miss", "questions"]
 """What a channel takes: every message, those that interrupt, or only what asks."""

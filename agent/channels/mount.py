@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import Depends, FastAPI, Response
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from agent.channel_settings import WebhookSettings
 from agent.channels import inbound, page
 from agent.channels.office import links_of
-from agent.people import Role
-from agent.web.door import needs
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -28,8 +27,11 @@ def add_channels(web: FastAPI, app: App) -> None:
     metrics = app.metrics
     if metrics is not None:
 
-        def figures() -> Response:
+        def figures(request: Request) -> Response:
+            """For who has any token; a scraper is told 401, and not sent to the login page."""
+            if request.app.state.here.door.who(request) is None:
+                how = "send `Authorization: Bearer TOKEN`; a token: wk people add NAME --role read\n"
+                return PlainTextResponse(how, 401, {"WWW-Authenticate": "Bearer"})
             return Response(metrics.text(), media_type=metrics.content_type)
 
-        reads = [Depends(needs(Role.read))]
-        web.add_api_route("/metrics", figures, include_in_schema=False, dependencies=reads)
+        web.add_api_route("/metrics", figures, include_in_schema=False)

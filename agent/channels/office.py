@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 SWEEP_S = 5.0
 """Between two looks into the inbox, whether or not anything rang."""
 END_S = 15.0
-WAITED_TRIES = 5
+WAITED_TRIES = 3
 """A process that ends when nothing is left to do does not wait for what failed more often than this."""
 INSTALL = "install it: pip install 'watchkeeper[channels]'"
 
@@ -153,7 +153,8 @@ class Office:
 
     def is_busy(self) -> bool:
         """Whether anything is still to be sent that is worth waiting for."""
-        return self.deliveries.open_count(self.channels, tries_max=WAITED_TRIES) > 0
+        able = [name for name, channel in self.channels.items() if not isinstance(channel, Broken)]
+        return bool(able) and self.deliveries.open_count(able, tries_max=WAITED_TRIES) > 0
 
     def _ear(self, name: str) -> Any:
         settings = self._app.settings.channels[name]

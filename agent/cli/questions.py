@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.acting import carried_on
-from agent.cli.completion import complete_question, complete_run
+from agent.cli.completion import complete_question, complete_reply, complete_run
 from agent.cli.output import BLANK, JsonFlag, emit, opened, say, show
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def answer(
         str, typer.Argument(help="A question's id, or its run's.", autocompletion=complete_question)
     ],
     reply: Annotated[
-        list[str], typer.Argument(help="An option's key or number, with its value where it takes one.")
+        list[str],
+        typer.Argument(
+            help="An option's key or number, with its value where it takes one.",
+            autocompletion=complete_reply,
+        ),
     ],
     key: Annotated[
         str,

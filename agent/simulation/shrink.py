@@ -16,10 +16,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.simulation.run import run_data
+from agent.yamlfile import UserFileError
 
-RUNS_MAX = 400
-KEPT = frozenset({"title", "covers", "lenient", "until", "expect", "never", "request", "command"})
-"""Fields that are never taken out or shortened."""
+RUNS_MAX = 250
+KEPT = frozenset({"title", "covers", "lenient", "until", "expect", "never", "request", "command", "poll_s"})
+"""Fields that are never taken out or shortened. The end of a history is kept as well: every job has one."""
 
 Path = tuple[str | int, ...]
 
@@ -36,7 +37,7 @@ def shrink(seed: int, data: Mapping[str, Any], *, runs_max: int = RUNS_MAX) -> d
     def fails(tried: Mapping[str, Any]) -> bool:
         try:
             faults = run_data(seed, tried).faults
-        except ValidationError:
+        except (ValidationError, UserFileError):
             return False
         return any(kind_of_fault(fault) in wanted for fault in faults)
 
@@ -63,8 +64,7 @@ def smaller(data: dict[str, Any], fails: Callable[[dict[str, Any]], bool], *, ru
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Every place in the data, the large pieces first; in a list the last ones first, so that indices hold."""
     if isinstance(value, dict):
-        inner: list[tuple[str | int, Any]] = [(name, value[name]) for name in value if name not in KEPT]
-        inner += [("request", value["request"])] if "request" in value else []
+        inner: list[tuple[str | int, Any]] = [(n, value[n]) for n in value if n not in KEPT or n == "request"]
     elif isinstance(value, list):
         inner = list(enumerate(value))[::-1]
     else:
@@ -85,6 +85,8 @@ def _without(data: dict[str, Any], path: Path) -> dict[str, Any] | None:
         del inside[path[-1]]
         return changed
     if isinstance(inside, list) and isinstance(path[-1], int) and path[-1] < len(inside):
+        if path[-2] == "history" and path[-1] == len(inside) - 1:
+            return None
         del inside[path[-1]]
         return changed
     return None

@@ -198,7 +198,11 @@ def main(plan: str) -> int:
         for one in wanted["files"]:
             if size_of(part_of(one["to"])):
                 say(f"left for a later try: {part_of(one['to'])} ({size_of(part_of(one['to']))} bytes)")
-        say(f"not fetched: {error}" if isinstance(error, NetworkFailed) else f"{type(error).__name__}: {error}")
+        say(
+            f"not fetched: {error}"
+            if isinstance(error, NetworkFailed)
+            else f"{type(error).__name__}: {error}"
+        )
         return 1
     # The list and this program have done their work: nothing of them stays (F7).
     shutil.rmtree(os.path.dirname(os.path.abspath(plan)), ignore_errors=True)

@@ -41,7 +41,6 @@ def create_app(
         title="Watchkeeper",
         summary="Takes a whole cluster job off a person's hands.",
         version="1",
-        root_path=prefix,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -52,7 +51,7 @@ def create_app(
         app.include_router(module.router)
     app.add_api_route("/healthz", healthz, include_in_schema=False, response_class=PlainTextResponse)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, prefix=prefix)
     errors.add_to(app)
     return app
 

@@ -28,15 +28,20 @@ HEADERS = {
 
 
 class Guard:
-    """The outermost layer of the page and the API."""
+    """The outermost layer. prefix: of a reverse proxy; a path means the same with it or without."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, prefix: str = "") -> None:
         self._app = app
+        self._prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._prefix:
+            path = scope["path"]
+            passed_on = path == self._prefix or path.startswith(f"{self._prefix}/")
+            scope = {**scope, "root_path": self._prefix, "path": path if passed_on else self._prefix + path}
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":

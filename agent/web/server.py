@@ -33,7 +33,7 @@ class Server:
         self._app = app
         self._socket = _listening(host, port)
         shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._socket.getsockname()[1]}{app.root_path}"
+        self.url = f"http://{shown}:{self._socket.getsockname()[1]}{app.state.here.prefix}"
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=END_S
         )

@@ -56,17 +56,18 @@ def been(rows: Sequence[Record]) -> tuple[set[State], set[Arrow]]:
 
 
 def curves(job: Job, rows: Sequence[Record]) -> list[Curve]:
-    """The loss, then the other figures of its log and the metrics of its goals, by name."""
+    """The loss, then the other figures of its log and the metrics of its goals, by name; not what only counts."""
     found: dict[str, dict[float, float]] = {}
     for row in rows:
         if row["kind"] == "logs_read":
             _take(found, row["body"])
+    counters = {name for counter in job.track.counters for name in (counter.name, counter.unit)}
     series = [
         Curve(
             name, [Point(step=step, value=value) for step, value in sorted(points.items())][-LOSS_POINTS_MAX:]
         )
         for name, points in found.items()
-        if name not in LOSS_NAMES
+        if name not in LOSS_NAMES and name not in counters
     ]
     drawn = [Curve("loss", job.track.losses), *series]
     return [each for each in drawn if len(each.finite) > 1][:CURVES_MAX]

@@ -28,7 +28,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "token_wrong": ("That token is not known here.", "令牌不正确。"),
     "logged_out": ("You are logged out.", "已退出。"),
-    "language": ("中文", "English"),
+    "language": ("ZH", "EN"),
     "switch_language": ("Switch to Chinese", "切换到英文"),
     # --- board
     "find": ("Find", "查找"),

@@ -60,13 +60,9 @@ def it_says_use_a_copy(job: Job, event: Answered | WakeDue) -> bool:
 
 
 def others_are_open(job: Job, event: Answered | WakeDue) -> bool:
-    """One is decided now; the run waits for the rest."""
+    """One is decided now, and the run waits for the rest; what this answer touches is checked or built at once (G3).
+    Only preflight asks several at a time."""
     return len(job.open_questions) > 1
-
-
-def others_are_open_before_the_submit(job: Job, event: Answered | WakeDue) -> bool:
-    """What this answer touches is checked or built at once, while the others stand (G3)."""
-    return others_are_open(job, event) and job.doing is State.preflight
 
 
 def preflight_goes_on(job: Job, event: Answered | WakeDue) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -80,10 +81,8 @@ class TestOnce:
         courier = desk.courier(box, Rule(wants="must-not-miss"))
         desk.run_to(desk.delegate(), State.succeeded)
         box.fails = [ends]
-        try:
+        with contextlib.suppress(Died):
             courier.round()
-        except Died:
-            pass
         rest(desk, HELD.total_seconds() + 1)
         courier.round()
         rest(desk, 3600)

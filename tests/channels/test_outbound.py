@@ -31,8 +31,13 @@ def receiver() -> Iterator[Receiver]:
 
 def parcel(**changes: object) -> Parcel:
     values: dict[str, object] = {
-        "id": "ci:run:3:0", "run": "run", "at": START, "loud": True, "title": "run: it ended", "text": "run: it ended\nwell",
-    }  # fmt: skip
+        "id": "ci:run:3:0",
+        "run": "run",
+        "at": START,
+        "loud": True,
+        "title": "run: it ended",
+        "text": "run: it ended\nwell",
+    }
     return Parcel(**(values | changes))  # type: ignore[arg-type]
 
 

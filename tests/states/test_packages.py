@@ -141,7 +141,9 @@ def test_what_no_standard_covers_is_not_called_whole() -> None:
 
 def test_a_requirement_by_url_is_told_apart() -> None:
     top = wheel("grid-1-py3-none-any.whl", "odd @ https://host.example/odd.whl")
-    assert closure(requirement_lines("grid"), (top,), TARGET).unread == ("odd @ https://host.example/odd.whl",)
+    assert closure(requirement_lines("grid"), (top,), TARGET).unread == (
+        "odd @ https://host.example/odd.whl",
+    )
 
 
 LOCK = """

@@ -74,6 +74,7 @@ class Served:
 
     def __init__(self, wk: Wk) -> None:
         self.wk = wk
+        wk.env["LOGNAME"] = "kim"
         self._process = wk.start("serve", "--port", "0", "--json")
         assert self._process.stdout is not None
         told: dict[str, Any] = {}

@@ -48,7 +48,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def reader(browser: Any) -> Iterator[Reader]:
-    """`reader(page, "answer", ...)`: somebody of that role who has come in; options are those of the browser's context.
+    """`reader(page, "answer", ...)`: somebody of that role who has come in; options are the browser context's.
 
     At the end, nothing may have been complained about on the console (a script or a style that was refused, a file
     that is missing), but for the answers that a test expects: `tab.expects(401)`.
