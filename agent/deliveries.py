@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Table, and_, func, insert, literal, or_, select, update
+from sqlalchemy import Connection, Table, and_, exists, func, insert, literal, or_, select, update
 
 from agent.database import EFFECTS, MESSAGES, Record
 from agent.store import Store
@@ -70,13 +70,17 @@ class Deliveries:
     def enlist(self, channel: str, now: datetime, plan: Callable[[Notice], Plan | None]) -> int:
         """Plan every message that is new to the channel; how many are to be sent. A channel that is new here begins
         with what comes from now on."""
+        with self._store.read() as connection:  # most looks find nothing, and need no writer's lock
+            row = _channel(connection, channel)
+            if row is not None and not _new_messages(connection, channel, _since(row)):
+                return 0
         with self._store.write() as connection:
             row = _channel(connection, channel, lock=True)
             if row is None:
                 values = {"name": channel, "since": now, "upto": now, "fails": 0, "said": ""}
                 connection.execute(insert(CHANNELS), values)
                 return 0
-            found = _new_messages(connection, channel, max(row["since"], row["upto"] - OVERLAP))
+            found = _new_messages(connection, channel, _since(row))
             planned = [_planned(message, channel, plan) for message in found]
             if planned:
                 connection.execute(insert(DELIVERIES), planned)
@@ -104,6 +108,9 @@ class Deliveries:
         free = or_(DELIVERIES.c.held_until.is_(None), DELIVERIES.c.held_until <= now)
         due = and_(open_here, free, DELIVERIES.c.due_at <= now)
         query = _WAITING.where(due).order_by(DELIVERIES.c.at, DELIVERIES.c.id).limit(CLAIM_MAX)
+        with self._store.read() as connection:
+            if connection.execute(select(DELIVERIES.c.id).where(due).limit(1)).scalar() is None:
+                return []
         with self._store.write() as connection:
             if connection.dialect.name == "postgresql":
                 query = query.with_for_update(of=DELIVERIES, skip_locked=True)
@@ -156,6 +163,8 @@ class Deliveries:
 
     def release(self, ids: Sequence[str]) -> None:
         """They were claimed and not tried."""
+        if not ids:
+            return
         with self._store.write() as connection:
             connection.execute(_these(ids).values(held_until=None))
 
@@ -259,12 +268,17 @@ def _channel(connection: Connection, name: str, *, lock: bool = False) -> Record
     return cast("Record | None", found)
 
 
+def _since(row: Record) -> datetime:
+    """From when on messages may be new to a channel."""
+    return cast(datetime, max(row["since"], row["upto"] - OVERLAP))
+
+
 def _new_messages(connection: Connection, channel: str, since: datetime) -> list[Record]:
-    known = select(DELIVERIES.c.message_id).where(DELIVERIES.c.channel == channel, DELIVERIES.c.at >= since)
+    known = exists().where(DELIVERIES.c.id == literal(f"{channel}:") + MESSAGES.c.id)
     query = (
         select(MESSAGES, EFFECTS.c.body)
         .outerjoin(EFFECTS, EFFECTS.c.id == MESSAGES.c.id)
-        .where(MESSAGES.c.at >= since, MESSAGES.c.id.not_in(known))
+        .where(MESSAGES.c.at >= since, ~known)
         .order_by(MESSAGES.c.at, MESSAGES.c.id)
     )
     return cast("list[Record]", list(connection.execute(query).mappings()))

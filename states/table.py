@@ -130,6 +130,7 @@ TABLE: tuple[Row, ...] = (
 
     # --- looking at the cluster: queued, running, and blocked while one of them goes on ------------------------
     row("observed", (*WATCHED, stopping), STAY, when.is_about_another_attempt, do.stay, "I1"),
+    row("observed", blocked, STAY, when.nothing_is_watched, do.stay, "G3"),
     row("observed", (*WATCHED, stopping), STAY, when.a_twin_has_not_started, do.stop_the_younger, "I1"),
     row("observed", (queued, running), blocked, when.a_twin_runs_too, do.ask_about_twins, "I1"),
     row("observed", (*WATCHED, stopping), collecting, when.has_ended, do.collect, "F1"),

@@ -37,7 +37,16 @@ STORY_CPU_S_MAX = 8.0
 """A story that works for longer on a broken table is spinning, which is noticed too. Seconds of this process's own
 work, so that a busy machine notices nothing of itself."""
 
-EXPLAINED: Mapping[str, str] = {}
+EXPLAINED: Mapping[str, str] = {
+    "submitted/is_not_sought/stay/always": (
+        "an answer that comes after its call was taken as lost bears the same key and is dropped by the store, so "
+        "none comes behind a question; the machine takes it all the same (tests/states/test_machine.py)"
+    ),
+    "observed/nothing_is_watched/stay/never": (
+        "nobody looks at an attempt that is only sought, so no story can tell of such a look; without the row the "
+        "search over every sequence of events finds a second job (tests/states/test_machine.py)"
+    ),
+}
 """Survivors that are right, by `<event>/<guard>/<verb>/<way>`, each with its reason."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fastapi import FastAPI, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.staticfiles import StaticFiles
 
 from agent.people import People
@@ -50,10 +50,16 @@ def create_app(
     for module in ROUTERS:
         app.include_router(module.router)
     app.add_api_route("/healthz", healthz, include_in_schema=False, response_class=PlainTextResponse)
+    app.add_api_route("/favicon.ico", favicon, include_in_schema=False, response_class=FileResponse)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, prefix=prefix)
     errors.add_to(app)
     return app
+
+
+def favicon() -> FileResponse:
+    """Where a browser looks for it on a page that names none."""
+    return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")
 
 
 def healthz(request: Request) -> str:

@@ -27,7 +27,6 @@ WORDS: dict[str, tuple[str, str]] = {
         "令牌只在添加时显示一次。重新生成: wk people add NAME",
     ),
     "token_wrong": ("That token is not known here.", "令牌不正确。"),
-    "logged_out": ("You are logged out.", "已退出。"),
     "language": ("ZH", "EN"),
     "switch_language": ("Switch to Chinese", "切换到英文"),
     # --- board
@@ -50,7 +49,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "milestone": ("Last milestone", "上次进展"),
     "loss": ("Loss", "损失"),
     "told": ("Told", "说明"),
-    "age": ("Age", "时间"),
     "ago": ("{time} ago", "{time}前"),
     # --- questions
     "no_questions": ("No open questions.", "没有待回答的问题。"),
@@ -89,10 +87,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "stop": ("Stop it", "停止"),
     "stop_reason": ("Why (said in the reports)", "原因 (写入报告)"),
     "stop_sure": ("Stopping ends the work; its record stays.", "停止会结束任务; 记录会保留。"),
-    "stopped": ("The stop is under way.", "正在停止。"),
     "delete": ("Remove the cluster's record", "删除集群上的记录"),
     "delete_sure": ("Spell the run's name to remove its record: {name}", "输入任务名称以删除记录: {name}"),
-    "deleted": ("The record is being removed.", "正在删除记录。"),
     "no_log": ("There is no log yet.", "还没有日志。"),
     "log_away": ("The log cannot be read now: {why}", "现在读不到日志: {why}"),
     "follows": ("new lines appear as they are written", "新的日志会自动出现"),

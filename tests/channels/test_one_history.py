@@ -59,7 +59,7 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
         with httpx2.Client(
             trust_env=False, timeout=WAIT_S, headers={"Authorization": f"Bearer {token}"}
         ) as page:
-            answered = page.post(f"{url}/api/v1/questions/{question}/answer", json={"reply": "again"})
+            answered = page.post(f"{url}/api/v1/questions/{question}", json={"reply": "again"})
             assert answered.status_code == 200, answered.text
             followed = wk("follow", run, "--json")
             told = page.get(f"{url}/api/v1/runs/{run}").json()
@@ -95,7 +95,7 @@ async def delegated(url: str, token: str, workspace: str) -> str:
         http(url, web) as client,
     ):
         run = await call(client, "delegate", command="pwd > where.txt", name="digits", workspace=workspace)
-        return str(run["id"])
+        return str(run["run"])
 
 
 def _buttons(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -16,10 +16,14 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+from sqlalchemy import insert
 
+from agent.database import JOBS
 from agent.people import People, Role
+from agent.store import Store, new_row
 from agent.web.app import create_app
 from agent.web.server import Server
+from states.job import Check, Job
 from tests.agent.fakes import Desk
 from tests.cli.program import WAIT_S, Wk
 
@@ -46,6 +50,18 @@ class Page(NamedTuple):
         headers = {"Authorization": f"Bearer {self.tokens[role]}"} | options.pop("headers", {})
         with httpx2.Client(trust_env=False, timeout=WAIT_S) as client:
             return client.request(method, f"{self.url}/api/v1{path}", headers=headers, **options)
+
+
+def asks(job: Any, ports: Any) -> Check:
+    """A check that asks which image to take."""
+    return Check(name="image", level="ask", evidence="no image was given", rule="C5", question="image")
+
+
+def fill(store: Store, job: Job, count: int) -> None:
+    """More runs like this one, in one transaction."""
+    rows = [new_row(job.but(id=f"{job.id}-{n}", request_id=f"{job.id}-{n}")) for n in range(count)]
+    with store.write() as connection:
+        connection.execute(insert(JOBS), rows)
 
 
 def people_of(folder: Path) -> tuple[People, dict[str, str]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import httpx2
 import pytest
 
 from agent.store import Store
 from tests.agent.fakes import Desk
-from tests.web.bench import CHROMIUM, FLAGS, need_a_browser
+from tests.web.bench import CHROMIUM, FLAGS, Page, need_a_browser, page_of
 
 Reader = Callable[..., Any]
 
@@ -33,6 +34,31 @@ def desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
         store.close()
 
 
+class Open(NamedTuple):
+    """A desk with its page."""
+
+    desk: Desk
+    page: Page
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        return self.page.ask(method, path, **options)
+
+
+@pytest.fixture
+def opened(desk: Callable[..., Desk], tmp_path: Path) -> Iterator[Callable[..., Open]]:
+    """`opened(*scripts)`: a desk and its page."""
+    pages: list[Any] = []
+
+    def build(*scripts: Any, **options: Any) -> Open:
+        made = desk(*scripts, **options)
+        pages.append(page_of(made, tmp_path))
+        return Open(made, pages[-1].__enter__())
+
+    yield build
+    for page in pages:
+        page.__exit__(None, None, None)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real Chromium without a window."""
@@ -51,19 +77,19 @@ def reader(browser: Any) -> Iterator[Reader]:
     """`reader(page, "answer", ...)`: somebody of that role who has come in; options are the browser context's.
 
     At the end, nothing may have been complained about on the console (a script or a style that was refused, a file
-    that is missing), but for the answers that a test expects: `tab.expects(401)`.
+    that is missing), but for what a test expects.
     """
     contexts: list[Any] = []
     complaints: list[str] = []
 
-    def come_in(page: Any, role: str = "operate", *, expects: tuple[int, ...] = (), **options: Any) -> Any:
+    def come_in(page: Any, role: str = "operate", *, expects: tuple[str, ...] = (), **options: Any) -> Any:
         options = {"viewport": {"width": 1200, "height": 900}, "locale": "en-US"} | options
         contexts.append(browser.new_context(**options))
         tab = contexts[-1].new_page()
         tab.set_default_timeout(PATIENCE_MS)
 
         def complained(message: Any) -> None:
-            expected = any(f"status of {status}" in message.text for status in expects)
+            expected = any(words in message.text for words in expects)
             if message.type in ("error", "warning") and not expected:
                 complaints.append(message.text)
 

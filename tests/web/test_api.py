@@ -5,21 +5,20 @@ A real server, a desk whose clock jumps; nothing of ours is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import httpx2
 import pytest
 
 from agent.clock import SystemClock
 from agent.people import Role
 from agent.web.app import create_app
-from states.job import Check
 from states.observation import Capacity
 from tests.agent.fakes import ENDLESS, GOOD, Desk
-from tests.web.bench import Page, page_of, people_of
+from tests.web.bench import asks, people_of
+from tests.web.conftest import Open
 
 READ, ANSWER, OPERATE = Role.read, Role.answer, Role.operate
 
@@ -29,6 +28,7 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("POST", "/logout"): None,
     ("POST", "/language"): None,
     ("GET", "/healthz"): None,
+    ("GET", "/favicon.ico"): None,
     ("GET", "/"): READ,
     ("GET", "/part/board"): READ,
     ("GET", "/inbox"): READ,
@@ -73,35 +73,6 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/api/v1/library"): READ,
 }
 """Every route, and the least role that it takes; None: anybody."""
-
-
-class Open(NamedTuple):
-    """A desk with its page."""
-
-    desk: Desk
-    page: Page
-
-    def ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        return self.page.ask(method, path, **options)
-
-
-@pytest.fixture
-def opened(desk: Callable[..., Desk], tmp_path: Path) -> Iterator[Callable[..., Open]]:
-    """`opened(*scripts)`: a desk and its page."""
-    pages: list[Any] = []
-
-    def build(*scripts: Any, **options: Any) -> Open:
-        made = desk(*scripts, **options)
-        pages.append(page_of(made, tmp_path))
-        return Open(made, pages[-1].__enter__())
-
-    yield build
-    for page in pages:
-        page.__exit__(None, None, None)
-
-
-def asks(job: Any, ports: Any) -> Check:
-    return Check(name="image", level="ask", evidence="no image was given", rule="C5", question="image")
 
 
 # --- who may do what -----------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def newest(served: Served) -> str:
 def test_the_login_link_lets_in_once_and_leaves_the_address(served: Served, reader: Reader) -> None:
     from playwright.sync_api import expect
 
-    tab = reader(served.page, "", expects=(401,))
+    tab = reader(served.page, "", expects=("401",))
     tab.goto(served.page.url)
     expect(tab).to_have_url(f"{served.page.url}/login")
     tab.get_by_label("Your token").fill("wk_nobody")
@@ -125,7 +125,7 @@ def test_delegate_and_follow_live_to_the_end(served: Served, reader: Reader) -> 
 def test_what_would_be_refused_cannot_be_delegated(served: Served, reader: Reader) -> None:
     from playwright.sync_api import expect
 
-    tab = reader(served.page, expects=(422,))
+    tab = reader(served.page, expects=("422",))
     fill_in(tab, served.page.url, "pip install torch && python3 -m trainer", "installs")
     expect(tab.locator("#findings .refuse").first).to_contain_text("package install")
     assert tab.get_by_role("button", name="Delegate it").count() == 0
@@ -173,7 +173,7 @@ def test_the_default_is_taken_on_time(served: Served, reader: Reader) -> None:
 def test_of_two_who_answer_the_second_is_told_who_was_first(served: Served, reader: Reader) -> None:
     from playwright.sync_api import expect
 
-    first, second = reader(served.page), reader(served.page, "answer", expects=(409,))
+    first, second = reader(served.page), reader(served.page, "answer", expects=("409",))
     run = delegated(first, served.page.url, MISSING, "two")
     expect(first.locator("#asked article")).to_be_visible()
     second.route("**/live/**", lambda route: route.fulfill(status=204))  # this page is behind
