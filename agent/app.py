@@ -230,6 +230,14 @@ class App:
             if listener is not None:
                 observe.listen(listener)
 
+    def unobserved(self) -> None:
+        """Nothing listens any more; what was gathered is sent."""
+        for listener in (self.metrics, self.tracing):
+            if listener is not None:
+                observe.forget(listener)
+        if self.tracing is not None:
+            self.tracing.close()
+
 
 class Clusters(Mapping[str, Cluster]):
     """The configured clusters; a driver is imported and made when its name is first asked for."""

@@ -57,8 +57,7 @@ class Carrier:
             if self._office is not None:
                 self._office.close()
                 self._office = None
-            if self._app.tracing is not None:
-                self._app.tracing.close()
+            self._app.unobserved()
             self._app.watchers.leave()
 
     def leave(self) -> Presence | None:

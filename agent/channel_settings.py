@@ -59,6 +59,8 @@ class SlackSettings(_Channel):
     """What somebody in the conversation may do who is not named in `roles`."""
     roles: dict[str, Role] = Field(default_factory=dict)
     """By the user's id, as U0123456789."""
+    mention: str = Field(default="", pattern=r"^(here|channel|U[A-Z0-9]{2,})?$")
+    """Whom a message calls that must not be missed: here, channel, or a user's id."""
     base_url: str = "https://slack.com/api/"
 
 

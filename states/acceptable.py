@@ -5,12 +5,18 @@ Never: fill in what a request states itself; repeat a credential.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from pydantic import BaseModel
 
 from states import goals
 from states.credentials import find_credentials, is_secret
 from states.orders import Standing
 from states.spec import Request, Spec
+
+ARGUMENTS = ("command", "smoke", "extra_args")
+"""Fields that are words of a command line, where a flag stands before its value."""
 
 
 def filled_in(request: Request, standing: Standing) -> tuple[Request, tuple[str, ...]]:
@@ -34,26 +40,41 @@ def filled_in(request: Request, standing: Standing) -> tuple[Request, tuple[str,
     return request.model_copy(update=changes), tuple(words)
 
 
-def credentials_in(request: Request) -> list[str]:
-    """The places of a request that carry what looks like a credential (B4), by name and never by value."""
-    texts = {
-        "command": request.command,
-        "smoke": request.smoke,
-        "extra_args": request.extra_args,
-        "mounts": request.mounts,
-        "proxy": (request.proxy or "",),
-        "image": (request.image or "",),
-        "purpose": (request.purpose,),
-        "outputs": request.outputs,
-        "assets": tuple(text for asset in request.assets for text in (asset.url, asset.mount, asset.path)),
-        "stop_when": tuple(text for c in request.stop_when for text in (c.line, c.file, c.metric) if text),
-    }
-    carrying = [place for place, parts in texts.items() if find_credentials("\n".join(parts))]
+def credentials_in(request: Request, is_known: Callable[[str], bool] = lambda text: False) -> list[str]:
+    """The places of a request that carry a credential (B4), by name and never by value.
+
+    By what looks like one, in any field: a flag and its value in two words too. is_known: whether a text holds a value
+    that is known to be secret; not asked of the group, which is told apart by its settings (B3).
+    """
+    fields = {place: tuple(_texts(getattr(request, place))) for place in type(request).model_fields}
+    fields["env"] = tuple(request.env)  # the values are judged together with their names
+    carrying = [
+        place
+        for place, parts in fields.items()
+        if find_credentials("\n".join(parts))
+        or (place in ARGUMENTS and find_credentials(" ".join(parts)))
+        or (place != "group" and any(map(is_known, (*parts, "\n".join(parts)))))
+    ]
     return carrying + [
         f"env {name}"
         for name, value in request.env.items()
-        if is_secret(name, value) or find_credentials(value)
+        if is_secret(name, value) or find_credentials(value) or is_known(value)
     ]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a field, its names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, BaseModel):
+        yield from _texts(dict(value))
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _texts(inner)
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def out_of_reach(request: Request, spec: Spec) -> list[str]:

@@ -208,10 +208,10 @@ _NAME_REST = re.compile(r"[A-Za-z0-9_.-]{0,64}+")
 _SEPARATOR = re.compile(
     r"""(?P<closing>\\?["'`]\]?)?
     (?: (?P<pair>[\s,]{1,80}+\\?["']?[Vv]alue\\?["']?[ \t]{0,9}[:=][ \t]{0,9})
-      | (?P<assign>[ \t]{0,9}(?:=>|:=|:-|==?|[:：＝]|%3[DdAa])[ \t]{0,9})
+      | (?P<assign>[ \t]{0,9}(?:=>|:=|:-|==?|[:：＝]|%3[DdAa])(?:[ \t][|>][-+]?\n[ \t]{1,40}|[ \t]{0,9}))
       | (?P<said>[ \t]{1,9}(?:is|was)[ \t]{1,9}|[ \t]{0,9}[是为][ \t]{0,9})
       | (?P<comma>(?(closing),|(?!))[ \t]{0,9})
-      | (?P<space>[ \t]{1,9}) )""",
+      | (?P<space>[ \t]{1,9}|\n[ \t]{0,40}-[ \t]) )""",
     re.VERBOSE,
 )
 _VALUE = re.compile(
@@ -311,6 +311,8 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{6,}+\.[\w-]{6,}+\.[\w-]{6,}+"),
     ("url-password", "://", r"""://[^\s/:@"'<>\[]{0,128}:([^\s/"'<>]{1,256})@(?!sha\d)"""),
     ("url-token", "://", r"://([A-Za-z0-9_-]{16,256}+)@"),
+    ("url-signature", "ignature= sig=", r"[?&;](?:X-\w+-Signature|Signature|sig)=([\w%+/=-]{16,512}+)"),
+    ("element", "</", r"(?i:<(?:password|passwd|secret|token|apikey|api_key)>)([^<\s]{1,256}+)</"),
     (
         "authorization",
         "uthorization UTHORIZATION",
@@ -321,7 +323,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     (
         "login",
         "curl wget",
-        r"(?:curl|wget) [^\n|;&]{0,300}?(?<=\s)(?:-u|--user)[ =]['\"]?[^\s:\[\]]{1,64}:" + _ARGUMENT,
+        r"(?:curl|wget) [^\n|;&]{0,300}?(?<=\s)(?:-u[ =]?|--user[ =])['\"]?[^\s:\[\]]{1,64}:" + _ARGUMENT,
     ),
     ("login", "sshpass", r"sshpass[ \t]{1,9}-p[ \t]{0,9}" + _ARGUMENT),
     ("login", "docker podman", r"(?:docker|podman) login [^\n|;&]{0,300}?(?<=\s)-p[ \t]{1,9}" + _ARGUMENT),
@@ -335,7 +337,7 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
 _COMPILED = tuple((kind, words.split(), re.compile(pattern, re.ASCII)) for kind, words, pattern in _SHAPES)
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_HEX_PAIR = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{32}[\s,:;/|\"'=]{1,6}[0-9A-Fa-f]{32}(?![0-9A-Za-z])")
+_HEX_PAIR = re.compile(r"(?<![^\W_])[\dA-Fa-f]{32}(?:(?:[\W_]|\\[nrt]){1,16}[\dA-Fa-f]{32})+(?![^\W_])", re.A)
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}+={0,2}")
 _BASE64_MAX = 65_536
 """Characters of one base64 run that are decoded; a longer one is data, not a name and a value."""
@@ -346,12 +348,11 @@ def _by_shape(text: str) -> Iterator[Finding]:
         if not any(trigger in text for trigger in triggers):
             continue
         for match in pattern.finditer(text):
-            group = 1 if pattern.groups else 0
-            value = match[group]
+            value = match[pattern.groups]
             if kind in ("bearer-token", "password", "url-token") and not _mixed(value):
                 continue
             if not _stands_for_another(value):
-                yield Finding(kind, *match.span(group))
+                yield Finding(kind, *match.span(pattern.groups))
     yield from _pem(text)
     if any(c in text for c in "0123456789"):
         yield from (Finding("hex-pair", *match.span()) for match in _HEX_PAIR.finditer(text))
@@ -380,9 +381,8 @@ def _by_base64(text: str) -> Iterator[Finding]:
 def find_credentials(text: str) -> tuple[Finding, ...]:
     """Every credential in the text, in order and without overlap; empty for clean text.
 
-    Offsets are characters; the time is linear in the length. A finding that touches another is
-    joined with it under the kind of the first
-    (RULES B4 and B6, WISHES 18, RJOB 6).
+    Offsets are characters; the time is linear in the length. A finding that touches another is joined with it
+    under the kind of the first (RULES B4 and B6, WISHES 18, RJOB 6).
     """
     lowered = text.lower()
     named = _by_name(text) if any(trigger in lowered for trigger in _TRIGGERS) else iter(())

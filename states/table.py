@@ -60,6 +60,10 @@ def row(
     return Row(events, sources, to, when, do, why)
 
 
+SETTLING = ("check_finished", "child_finished", "wake_due")
+"""What may have settled the last open thing before the submit: a check, a run made on the way, or an answer (after
+which preflight is woken at once)."""
+
 DECIDED = ("answered", "wake_due")
 """A question is decided by its answer, or by its default at the deadline; whichever is committed first wins."""
 
@@ -69,35 +73,23 @@ TABLE: tuple[Row, ...] = (
     row("delegated", preflight, queued, when.is_a_takeover, do.begin_watching, "A10"),
     row("delegated", preflight, STAY, when.is_the_first, do.begin_checks, "A4 A8"),
     row("check_finished", preflight, STAY, when.checks_are_open, do.note_check, "A8"),
-    row("check_finished", preflight, not_submitted, when.a_check_refuses, do.refuse, "B3 B4 C12"),
-    row("check_finished", preflight, blocked, when.something_is_missing, do.ask_for_missing, "A8 C3 C5"),
-    row("check_finished", preflight, STAY, when.a_preparation_is_due, do.prepare, "D1 C6"),
-    row("check_finished", preflight, STAY, when.a_second_look_is_due, do.look_again, "D1 C6"),
-    row("check_finished", preflight, STAY, when.a_preview_is_due, do.run_preview, "C13"),
-    row("check_finished", preflight, STAY, when.a_smoke_run_is_due, do.run_smoke, "D4"),
-    row("check_finished", preflight, submitting, when.all_is_settled, do.submit_first, "A6"),
-    row("check_finished", preflight, STAY, ALWAYS, do.note_check, "D4"),
-    row("check_finished", blocked, STAY, when.preflight_is_under_way, do.note_check, "G3"),
-    row("child_finished", blocked, STAY, when.preflight_is_under_way, do.note_child, "G3"),
     row("child_finished", preflight, not_submitted, when.the_children_failed_too_often, do.give_up_on_children, "D4"),
     row("child_finished", preflight, blocked, when.the_child_failed, do.ask_about_child, "D4"),
-    row("child_finished", preflight, STAY, when.a_preparation_is_due, do.prepare, "D1 C6"),
-    row("child_finished", preflight, STAY, when.a_second_look_is_due, do.look_again, "D1 C6"),
-    row("child_finished", preflight, STAY, when.a_preview_is_due, do.run_preview, "C13"),
-    row("child_finished", preflight, STAY, when.a_smoke_run_is_due, do.run_smoke, "D4"),
-    row("child_finished", preflight, submitting, when.all_is_settled, do.submit_first, "D4 A6"),
+    row("wake_due", preflight, STAY, when.checks_are_late, do.rerun_checks, "A4"),
+    row(SETTLING, preflight, not_submitted, when.a_check_refuses, do.refuse, "B3 B4 C12"),
+    row(SETTLING, preflight, blocked, when.something_is_missing, do.ask_for_missing, "A8 C3 C5"),
+    row(SETTLING, preflight, STAY, when.a_preparation_is_due, do.prepare, "D1 C6"),
+    row(SETTLING, preflight, STAY, when.a_second_look_is_due, do.look_again, "D1 C6"),
+    row(SETTLING, preflight, STAY, when.a_preview_is_due, do.run_preview, "C13"),
+    row(SETTLING, preflight, STAY, when.a_smoke_run_is_due, do.run_smoke, "D4"),
+    row(SETTLING, preflight, submitting, when.all_is_settled, do.submit_first, "A6 D4"),
+    row("check_finished", preflight, STAY, ALWAYS, do.note_check, "D4"),
     row("child_finished", preflight, STAY, ALWAYS, do.note_child, "D4"),
+    row("check_finished", blocked, STAY, when.preflight_is_under_way, do.note_check, "G3"),
+    row("child_finished", blocked, STAY, when.preflight_is_under_way, do.note_child, "G3"),
     row("effect_given_up", (preflight, blocked), STAY, when.a_check_was_given_up, do.note_lost_check, "A8"),
     row("effect_given_up", preflight, blocked, when.a_child_was_given_up, do.ask_about_lost_child, "D4"),
     row("effect_given_up", blocked, STAY, when.a_child_was_given_up, do.note_lost_child, "D4"),
-    row("wake_due", preflight, STAY, when.checks_are_late, do.rerun_checks, "A4"),
-    row("wake_due", preflight, not_submitted, when.a_check_refuses, do.refuse, "B3 B4 C12"),
-    row("wake_due", preflight, blocked, when.something_is_missing, do.ask_for_missing, "A8"),
-    row("wake_due", preflight, STAY, when.a_preparation_is_due, do.prepare, "D1 C6"),
-    row("wake_due", preflight, STAY, when.a_second_look_is_due, do.look_again, "D1 C6"),
-    row("wake_due", preflight, STAY, when.a_preview_is_due, do.run_preview, "C13"),
-    row("wake_due", preflight, STAY, when.a_smoke_run_is_due, do.run_smoke, "D4"),
-    row("wake_due", preflight, submitting, when.all_is_settled, do.submit_first, "A6"),
     row("stop_requested", preflight, not_submitted, ALWAYS, do.end_unsubmitted, "A2"),
 
     # --- submitting: once, with the intent committed first; an unclear answer is looked up by name ------------

@@ -68,7 +68,6 @@ def _shown(request: Request, token: str, *, refused: str = "", status: int = 200
         "taken": "" if question.is_open else chosen_words(job, question),
         "refused": refused,
         "run": job.id,
-        "token": token,
         "key": serial(12),
         "words": "",
     }

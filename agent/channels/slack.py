@@ -46,8 +46,8 @@ class SlackChannel:
         answer = self._call(
             "chat.postMessage",
             channel=self.settings.conversation,
-            text=escaped(parcel.title),
-            blocks=blocks_of(parcel),
+            text=f"{self._call_for(parcel)} {escaped(parcel.title)}".strip(),
+            blocks=blocks_of(parcel, self._call_for(parcel)),
             metadata={"event_type": EVENT, "event_payload": {"id": parcel.id}},
             unfurl_links=False,
             unfurl_media=False,
@@ -60,6 +60,11 @@ class SlackChannel:
         if found is None and parcel.thread:
             found = self._found(parcel.id, since, "conversations.replies", ts=parcel.thread)
         return found
+
+    def _call_for(self, parcel: Parcel) -> str:
+        """The mention that makes it interrupt."""
+        whom = self.settings.mention
+        return "" if not whom or not parcel.loud else f"<!{whom}>" if whom.islower() else f"<@{whom}>"
 
     def _found(self, key: str, since: datetime, method: str, **where: str) -> str | None:
         """Where the message with this key stands, page by page. Raises Unsure when that takes too many."""
@@ -133,9 +138,12 @@ def _code(error: Any) -> str:
 # --- what a message looks like -----------------------------------------------------------------------------
 
 
-def blocks_of(parcel: Parcel) -> list[dict[str, Any]]:
-    """Sections of plain text, then a row of buttons for each question."""
-    blocks = [_section(piece) for piece in pieces(parcel.text)]
+def blocks_of(parcel: Parcel, mention: str = "") -> list[dict[str, Any]]:
+    """Whom it calls, sections of plain text, then a row of buttons for each question."""
+    blocks: list[dict[str, Any]] = []
+    if mention:
+        blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": mention}]})
+    blocks += [_section(piece) for piece in pieces(parcel.text)]
     for one in parcel.asked:
         if len(parcel.asked) > 1:
             blocks.append(_section(f"{one.question.id}: {asks(one.job, one.question)}"[:SECTION_MAX]))

@@ -17,7 +17,7 @@ from states.job import Job
 
 def stop_job(effect: StopJob, asked: AskedEffect, job: Job, ports: Ports, lease: Lease) -> StopAsked:
     """Ask the cluster to halt it; whether it did is seen at the next look."""
-    ref = Ref(effect.name, effect.cluster_job_id, job.attempt.intent_at if job.attempts else None)
+    ref = _ref(effect, job)
     ok, reason = True, ""
     try:
         ports.cluster_of(job).stop(ref)
@@ -31,7 +31,7 @@ def stop_job(effect: StopJob, asked: AskedEffect, job: Job, ports: Ports, lease:
 
 def delete_job(effect: DeleteJob, asked: AskedEffect, job: Job, ports: Ports, lease: Lease) -> Deleted:
     """Remove the record of an ended job, because a person spelled out its name (A7)."""
-    ref = Ref(effect.name, effect.cluster_job_id, job.attempt.intent_at if job.attempts else None)
+    ref = _ref(effect, job)
     try:
         ports.cluster_of(job).delete(ref)
     except NotThere:
@@ -39,3 +39,9 @@ def delete_job(effect: DeleteJob, asked: AskedEffect, job: Job, ports: Ports, le
     except ClusterError as error:
         return Deleted(at=ports.clock.now(), ok=False, reason=ports.redact(str(error)))
     return Deleted(at=ports.clock.now(), ok=True)
+
+
+def _ref(effect: StopJob | DeleteJob, job: Job) -> Ref:
+    """The job as its own attempt submitted it: an earlier one may be meant, and ids are told apart by their time."""
+    intents = [attempt.intent_at for attempt in job.attempts if attempt.name == effect.name]
+    return Ref(effect.name, effect.cluster_job_id, intents[-1] if intents else None)

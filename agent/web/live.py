@@ -14,7 +14,7 @@ from functools import partial
 from typing import Annotated
 
 from anyio import sleep, to_thread
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from agent.store import Store
@@ -28,16 +28,18 @@ Last = Annotated[str, Header(alias="Last-Event-ID")]
 
 LOOK_S = 0.5
 """Between two looks at the store, one small query each; so the bell rings twice a second at most."""
+Pace = Annotated[float, Query(ge=LOOK_S, le=30)]
 LOG_S, LOG_S_MAX = 1.0, 20.0
 """Between two reads of a log: every read is a call to the cluster, so a silent log is read ever more rarely."""
 
 
 @router.get("/all")
 async def bell(
-    request: Request, who: Reads, mark: str = "", last: Last = ""
+    request: Request, who: Reads, mark: str = "", pace_s: Pace = LOOK_S, last: Last = ""
 ) -> AsyncIterator[ServerSentEvent]:
-    """`changed` when anything about any run was recorded; `asked` when the open questions are others."""
-    async for event in _ring(request, "", last or mark):
+    """`changed` when anything about any run was recorded; `asked` when the open questions are others. pace_s: between
+    two looks; a long board asks for more, since it is drawn anew."""
+    async for event in _ring(request, "", last or mark, pace_s):
         yield event
 
 
@@ -51,7 +53,9 @@ async def bell_of_run(
         yield event
 
 
-async def _ring(request: Request, run: str, seen: str) -> AsyncIterator[ServerSentEvent]:
+async def _ring(
+    request: Request, run: str, seen: str, pace_s: float = LOOK_S
+) -> AsyncIterator[ServerSentEvent]:
     """From the mark on that the page was made at, so that nothing falls between the page and its bell."""
     place = here(request)
     store = place.service.ports.store
@@ -64,7 +68,7 @@ async def _ring(request: Request, run: str, seen: str) -> AsyncIterator[ServerSe
             if asked:
                 yield ServerSentEvent(event="asked", raw_data=mark, id=mark)
             seen = mark
-        if not await _goes_on(request, place, LOOK_S):
+        if not await _goes_on(request, place, pace_s):
             return
 
 

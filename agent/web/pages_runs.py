@@ -17,7 +17,7 @@ from agent.web.api import Reads
 from agent.web.board import ROWS_MAX, groups
 from agent.web.drawing import curve, diagram
 from agent.web.here import Here, here
-from agent.web.live import mark_of
+from agent.web.live import LOOK_S, mark_of
 from agent.web.logtail import tail
 from agent.web.story import beats, been, curves
 from agent.web.words import Language, word
@@ -29,6 +29,8 @@ from states.words.wording import command_line, mib, plain, say, size
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
+LONG, PACE_S_LONG = 150, 4.0
+"""Rows from which the board is drawn anew more rarely, and how often then."""
 DECISIONS_MAX = 80
 REPORTS_MAX = 60
 
@@ -41,7 +43,9 @@ def board(request: Request, who: Reads, find: str = "") -> HTMLResponse:
     """The runs by state."""
     place = here(request)
     mark = mark_of(place.service.ports.store, "")
-    return place.pages.page(request, "board.html", mark=mark, **_board(place, request, find))
+    shown = _board(place, request, find)
+    pace_s = PACE_S_LONG if sum(len(group.rows) for group in shown["groups"]) > LONG else LOOK_S
+    return place.pages.page(request, "board.html", mark=mark, pace_s=pace_s, **shown)
 
 
 @router.get("/part/board")

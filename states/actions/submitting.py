@@ -35,6 +35,7 @@ from states.events import (
     SubmitUnclear,
     WakeDue,
 )
+from states.guards import unsettled_topic
 from states.job import Job, State
 from states.timers import look_up_pause_s
 
@@ -141,7 +142,7 @@ def ask_about_submit(job: Job, event: LookedUp) -> Change:
     """Not settled within the bound: ask (default: keep looking, don't submit)."""
     why = event.reason if not event.reachable else f"{job.attempt.sends} sends, and no job of that name shows"
     facts = {"name": job.id, "why": why}
-    asked = open_questions(job, event.at, [("unsettled", f"unsettled:{job.attempt.name}", facts, ())])
+    asked = open_questions(job, event.at, [("unsettled", unsettled_topic(job), facts, ())])
     return asked._replace(job=asked.job.but_attempt(look_up_at=after(event.at, job.policy.look_up_s)))
 
 

@@ -120,6 +120,7 @@ from states.guards.submitting import (
     one_of_ours_is_there,
     the_image_is_refused,
     the_name_is_taken,
+    unsettled_topic,
     was_sought_for_too_long,
 )
 
@@ -222,6 +223,7 @@ __all__ = [
     "the_word_is_new",
     "twin_topic",
     "twins_to_stop",
+    "unsettled_topic",
     "verdict_topic",
     "waiting_goes_on",
     "waiting_goes_on_without_a_twin",

@@ -105,8 +105,13 @@ def was_sought_for_too_long(job: Job, event: LookedUp) -> bool:
     since = job.attempt.unclear_since
     too_long = since is not None and (event.at - since).total_seconds() >= job.policy.look_up_s_max
     sends_spent = is_settled_as_absent(job, event) and job.attempt.sends >= job.policy.submit_sends_max
-    asked = {f"unsettled:{job.attempt.name}", f"taken:{job.attempt.name}"} & set(job.asked_topics)
+    asked = {unsettled_topic(job), f"taken:{job.attempt.name}"} & set(job.asked_topics)
     return (too_long or sends_spent) and not asked
+
+
+def unsettled_topic(job: Job) -> str:
+    """One cause for each send (G5): another one, on a person's word, is asked about anew when its answer is lost."""
+    return f"unsettled:{job.attempt.name}:{job.attempt.sends}"
 
 
 def a_look_up_is_due(job: Job, event: WakeDue) -> bool:

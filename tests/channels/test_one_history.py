@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from agent.people import People, Role
 from tests.channels.servers import Slack
 from tests.cli.program import QUICK, WAIT_S, Wk, finish
 from tests.mcp.chat import call, http
@@ -43,7 +44,7 @@ def wk(tmp_path: Path, slack: Slack, eventually: Callable[..., Any]) -> Iterator
 
 
 def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> None:
-    token = wk("people", "add", "kim", "--role", "operate", "--json").data["token"]
+    token = People.of(wk.env).add("kim", Role.operate)
     serving = wk.start("serve", "--port", "0", "--json")
     try:
         assert serving.stdout is not None
@@ -63,6 +64,7 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
             assert answered.status_code == 200, answered.text
             followed = wk("follow", run, "--json")
             told = page.get(f"{url}/api/v1/runs/{run}").json()
+            why = page.get(f"{url}/api/v1/runs/{run}/why").json()
         assert followed.code == 0, followed.err
         assert (followed.lines[-1]["event"], followed.lines[-1]["state"]) == ("end", "succeeded")
         assert told["state"] == "succeeded"
@@ -75,9 +77,7 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
             ]
         )
         assert ended[0]["thread_ts"] == thread
-        why = wk("why", run, "--json").data
-        answers = [one for one in why if one["event"] == "answered"]
-        assert len(answers) == 1
+        assert [one["event"] for one in why].count("answered") == 1
         slack.press(asked, _buttons(asked)[-1])
         (late,) = eventually(lambda: slack.replies(thread))
         assert "was answered" in late

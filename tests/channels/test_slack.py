@@ -103,6 +103,14 @@ class TestOut:
         ]
         assert [button.get("style") for button in buttons] == [None, None, "primary"]
 
+    @pytest.mark.parametrize(("mention", "called"), [("here", "<!here>"), ("U0123", "<@U0123>")])
+    def test_what_must_not_be_missed_calls_somebody(self, slack: Slack, mention: str, called: str) -> None:
+        here = channel(slack, mention=mention)
+        here.send(parcel())
+        here.send(parcel(loud=False))
+        assert [called in str(message["blocks"]) for message in slack.messages] == [True, False]
+        assert [message["text"].startswith(called) for message in slack.messages] == [True, False]
+
     def test_text_of_a_run_is_no_markup(self) -> None:
         blocks = blocks_of(parcel(text="<!channel> *now* <https://x.example|click>"))
         assert blocks[0]["text"]["type"] == "plain_text"
