@@ -156,8 +156,19 @@ class App:
             signatures=self.signatures,
             library=self.library,
             checks=every_check(self.secrets, measure=size_of),
-            announce=lambda job_id: self.bell.ring(),
+            announce=self._announce,
         )
+
+    @cached_property
+    def notices(self) -> Any:
+        """What replicas on one PostgreSQL tell each other (`agent.notify`)."""
+        from agent.notify import Notices
+
+        return Notices(self.store)
+
+    def _announce(self, job_id: str) -> None:
+        self.bell.ring()
+        self.notices.tell()
 
     @cached_property
     def carrying_ports(self) -> Any:

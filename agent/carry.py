@@ -24,6 +24,7 @@ class Carrier:
         self._app = app
         self._wakes: Any = None
         self._office: Any = None
+        self._listener: Any = None
 
     @property
     def carries(self) -> bool:
@@ -46,12 +47,15 @@ class Carrier:
         self._office = channels_of(self._app)
         self._wakes = self._app.wakes() if self._office is None else self._app.wakes(self._office.nudge)
         self._wakes.start()
+        self._listener = self._app.notices.listen(self._wakes.nudge)
         if self._office is not None:
             self._office.start()
 
     def close(self) -> None:
         """Finish the turns under way and stop. What is left is in the store."""
         if self._wakes is not None:
+            if self._listener is not None:
+                self._listener.close()
             self._wakes.close()
             self._wakes = None
             if self._office is not None:

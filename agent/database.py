@@ -36,6 +36,19 @@ THESE_JOBS = update(JOBS).where(JOBS.c.id.in_(bindparam("ids", expanding=True)))
 
 Redact = Callable[[Any], Any]
 
+PATIENCE = {
+    "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}  # fmt: skip
+"""A database that went silent (a partition) is noticed within half a minute, not after hours (milliseconds the last)."""
+
+BOUNDS = {
+    "idle_in_transaction_session_timeout": "30s", "lock_timeout": "15s", "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "tcp_user_timeout": "20s",
+}  # fmt: skip
+"""Of each session, at the server: a replica that is paused or cut off in the middle of a transaction holds the rows of
+its runs no longer than this; the others go on, and it begins anew."""
+
 Record = Mapping[str, Any]
 """A row as it was read: values by the name of their column."""
 
@@ -90,7 +103,7 @@ class Database:
 
 def _engine(url: str) -> Engine:
     if not url.startswith("sqlite"):
-        return create_engine(url, pool_pre_ping=True)
+        return _postgresql(url)
     memory = url in ("sqlite://", "sqlite:///:memory:")
     options: dict[str, Any] = {"poolclass": StaticPool} if memory else {}
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **options)
@@ -105,6 +118,21 @@ def _engine(url: str) -> Engine:
     def _begun(connection: Connection) -> None:
         write = connection.get_execution_options().get("write")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: str) -> Engine:
+    """A plain `postgresql://` means the driver that comes with the extra."""
+    scheme, _, rest = url.partition("://")
+    driven = f"postgresql+psycopg://{rest}" if scheme in ("postgresql", "postgres") else url
+    engine = create_engine(driven, pool_pre_ping=True, connect_args=PATIENCE)
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, record: object) -> None:
+        connection.autocommit = True
+        connection.execute("SELECT " + ", ".join(f"set_config('{n}', '{v}', false)" for n, v in BOUNDS.items()))
+        connection.autocommit = False
 
     return engine
 

@@ -39,6 +39,9 @@ _IS_DUE = (
     .order_by(JOBS.c.wake_at)
     .limit(bindparam("most"))
 )
+_ONE_AT_A_TIME = select(func.pg_advisory_xact_lock(0x77_6B + 1))
+"""Replicas claim one after the other: what falls due together is one replica's, and one status call per cluster.
+Rows that somebody writes at this moment are left to the next look."""
 _IS_DUE_UNCLAIMED = _IS_DUE.with_for_update(skip_locked=True)
 _CLAIM = THESE_JOBS.values(wake_at=bindparam("later"))
 _NEXT_WAKE = select(func.min(JOBS.c.wake_at))
@@ -90,7 +93,10 @@ class DueJobs(Database):
         If the process dies in the middle they are due again then; another replica does not take them meanwhile.
         """
         with self._write() as connection:
-            query = _IS_DUE_UNCLAIMED if connection.dialect.name == "postgresql" else _IS_DUE
+            shared = connection.dialect.name == "postgresql"
+            if shared:
+                connection.execute(_ONE_AT_A_TIME)
+            query = _IS_DUE_UNCLAIMED if shared else _IS_DUE
             rows = [Due._make(row) for row in connection.execute(query, {"now": now, "most": limit})]
             if rows:
                 later = now + timedelta(seconds=claim_s)

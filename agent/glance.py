@@ -44,6 +44,7 @@ def glance(
         raise NotThere(
             f"{cluster.name} has no job {ref.cluster_job_id or ref.name!r}; `wk list` shows what is there"
         )
+    seen = seen.model_copy(update={"native": redact(seen.native), "reason": redact(seen.reason)})
     try:
         piece = cluster.logs(ref, lines=lines)
     except ClusterError as error:
@@ -56,7 +57,7 @@ def glance(
         silence_s = max((at - piece.wrote_at).total_seconds(), 0.0)
     scene = Scene(
         phase=seen.phase.value,
-        reasons=tuple(filter(None, (redact(seen.native), redact(seen.reason)))),
+        reasons=tuple(filter(None, (seen.native, seen.reason))),
         exit_code=seen.exit_code,
         signal=seen.signal,
         silence_s=silence_s,

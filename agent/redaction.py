@@ -4,6 +4,8 @@ Two nets, one inside the other: the VALUES that are known to be secret, in every
 a shell, HTML or base64 gives them, and whatever `states/credentials.py` marks by name or shape. What is taken
 out is replaced by `[redacted:<name or kind>]`; doing it twice changes nothing.
 
+Colours and invisible characters do not hide a value: who cleans the text later would put it together again.
+
 Never: keep, log or return a value; let a broken log record through unredacted.
 """
 
@@ -16,6 +18,7 @@ import json
 import logging
 import re
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -32,6 +35,20 @@ DEPTH_MAX = 64
 """Levels of nesting that `value` follows; deeper ones are replaced as a whole."""
 
 _MARK = re.compile(r"\[redacted:([^\]\s]{1,64})\]")
+
+_SIGNS = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e007f"
+)
+"""Control, format and surrogate characters (Unicode Cc, Cf, Cs, Zl, Zp) but tab, line feed and carriage return."""
+_SPELT = r"(?:\^\[|#033|\\033|\\u001[bB]|\\x1[bB]|\\e|[\u241b\ufffd])\[[0-9;]{0,24}[mK]"
+_UNSEEN = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    rf"|\x1b[ -/]{{0,3}}[0-~]?|{_SPELT}|[{_SIGNS}]"
+)
+"""What a terminal does not show, and whoever reads a log takes out: escape sequences (also spelt out), such signs."""
 
 
 class Redactor:
@@ -51,15 +68,24 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text with a mark in place of each credential; the same object when there is none."""
+        text = self._marked(text, self._found(text))
+        if _UNSEEN.search(text) is None:
+            return text
+        bare, places = _seen(text)
+        return self._marked(text, [_at(finding, places) for finding in self._found(bare)])
+
+    def _found(self, text: str) -> list[Finding]:
+        """What is to be replaced, in order and apart."""
         known = [f for form, name in self._forms if form in text for f in _places(text, form, name)]
         found = joined([*known, *_credentials(text)])
-        if not found:
-            return text
+        return list(_clear_of_marks(found, text)) if found else []
+
+    def _marked(self, text: str, found: Sequence[Finding]) -> str:
         pieces, done = [], 0
-        for finding in _clear_of_marks(found, text):
+        for finding in found:
             pieces += [text[done : finding.start], f"[redacted:{self._label(finding.kind)}]"]
             done = finding.end
-        return "".join([*pieces, text[done:]])
+        return "".join([*pieces, text[done:]]) if found else text
 
     def _label(self, kind: str) -> str:
         """The kind, unless a secret value stands in it: no mark holds a value, and marks stay as they are."""
@@ -155,6 +181,28 @@ def _places(text: str, form: str, name: str) -> list[Finding]:
     return places
 
 
+def _seen(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text without what is not shown, and where each piece of it begins: (there, in the text)."""
+    pieces, places, done, length = [], [], 0, 0
+    for start, end in [*(match.span() for match in _UNSEEN.finditer(text)), (len(text), len(text))]:
+        if start > done:
+            places.append((length, done))
+            pieces.append(text[done:start])
+            length += start - done
+        done = end
+    return "".join(pieces), places
+
+
+def _at(finding: Finding, places: Sequence[tuple[int, int]]) -> Finding:
+    """The finding where it stands in the text that `_seen` was made of."""
+
+    def place(of: int) -> int:
+        there, here = places[bisect_right(places, (of, len(places) and places[-1][1])) - 1]
+        return here + of - there
+
+    return finding._replace(start=place(finding.start), end=place(finding.end - 1) + 1)
+
+
 def _clear_of_marks(found: Iterable[Finding], text: str) -> Iterator[Finding]:
     """The findings to replace, where the text holds marks already.
 
@@ -178,6 +226,9 @@ def _clear_of_marks(found: Iterable[Finding], text: str) -> Iterator[Finding]:
 class RedactingFilter(logging.Filter):
     """Redacts a log record in place: message, arguments, traceback, stack and extra fields.
 
+    What came from a job cannot act there either: escape sequences are spelt out, and what follows a line break stands
+    deeper, so that it is not taken for a record of its own.
+
     Add it to HANDLERS (a logger's filter does not see what its children log). `redactor` may be replaced.
     """
 
@@ -191,17 +242,21 @@ class RedactingFilter(logging.Filter):
             message = record.getMessage()
         except Exception:  # it must neither crash nor slip through
             message = f"(a log call whose arguments do not fit) {record.msg!r} {record.args!r}"
-        record.msg, record.args = self.redactor.text(message), None
+        record.msg, record.args = self._harmless(message), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
             record.exc_info = None  # the exception object holds the values; its redacted text stays
         if record.exc_text:
-            record.exc_text = self.redactor.text(record.exc_text)
+            record.exc_text = self._harmless(record.exc_text)
         if record.stack_info:
-            record.stack_info = self.redactor.text(record.stack_info)
+            record.stack_info = self._harmless(record.stack_info)
         for name in record.__dict__.keys() - _STANDARD:
             record.__dict__[name] = self.redactor._field(name, record.__dict__[name], 0)
         return True
+
+    def _harmless(self, text: str) -> str:
+        shown = _UNSEEN.sub(lambda sign: ascii(sign[0])[1:-1], self.redactor.text(text))
+        return "\n    ".join(shown.splitlines()) if "\n" in shown or "\r" in shown else shown
 
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}

@@ -8,7 +8,7 @@ Never: a way round the machine: whatever changes a run is an event of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -103,7 +103,7 @@ class Service:
         Raises Refusal for a credential in the request (B4), an unknown cluster, a bad policy number, or a goal that
         could never be met where it is looked for (E8).
         """
-        refuse_credentials(request)
+        refuse_credentials(request, self.ports.redact)
         cluster = self.cluster(request.cluster or self.default_cluster)
         name = request.name or name_of(request)
         job = self._job(request, cluster, job_id(name, serial()), workspace, request_id)
@@ -195,7 +195,7 @@ class Service:
         return Sent(cluster.name, submission.name, "", self.ports.redact(words))
 
     def _one_step(self, request: Request, workspace: str) -> tuple[Cluster, Submission]:
-        refuse_credentials(request)
+        refuse_credentials(request, self.ports.redact)
         cluster = self.cluster(request.cluster or self.default_cluster)
         job = self._job(request, cluster, job_id(request.name or name_of(request), serial()), workspace, "")
         spec, lacking = job.spec, []
@@ -358,9 +358,9 @@ def _look_at(cluster: Cluster, text: str, ref: Ref | None = None) -> Observation
     return seen
 
 
-def refuse_credentials(request: Request) -> None:
+def refuse_credentials(request: Request, redact: Callable[[str], str] = str) -> None:
     """B4: a request that carries a credential is refused; the value is neither stored nor repeated."""
-    carrying = credentials_in(request)
+    carrying = credentials_in(request, lambda text: redact(text) != text)
     if carrying:
         raise Refusal(
             f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or "

@@ -10,15 +10,21 @@ Never: logic; a session opened outside `store.py`.
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Column, Dialect, Index, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Column, Dialect, Index, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine
 from sqlmodel import Field, SQLModel
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Number of the newest migration; `wk doctor` compares."""
+
+
+OPEN = text("done_at IS NULL")
+"""Effects that are still to be performed: few, among very many that were."""
+WHOLE = text("ended_at IS NOT NULL AND compacted_at IS NULL")
+"""Ended runs whose journal is still as it was written."""
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -57,10 +63,15 @@ class JobRow(SQLModel, table=True):
 
     board: the few values that lists show. story/deadline_at/look_s: for quiet looks (`states/quiet.py`).
     away: the cluster did not answer at the last look. lease_*: who performs its effects now.
+    compacted_at: when the journal of the ended run was cut to its decisions (`agent/retention.py`).
     """
 
     __tablename__ = "job"
-    __table_args__ = (Index("job_due", "wake_at"), Index("job_state", "state"))
+    __table_args__ = (
+        Index("job_due", "wake_at"),
+        Index("job_state", "state"),
+        Index("job_whole", "ended_at", sqlite_where=WHOLE, postgresql_where=WHOLE),
+    )
 
     id: str = Field(primary_key=True)
     request_id: str | None = Field(default=None, unique=True)
@@ -85,6 +96,7 @@ class JobRow(SQLModel, table=True):
     submitted_at: datetime | None = Field(default=None, sa_type=UtcTime)
     lease_token: str = ""
     lease_until: datetime | None = Field(default=None, sa_type=UtcTime)
+    compacted_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
 class EventRow(SQLModel, table=True):
@@ -115,7 +127,7 @@ class EffectRow(SQLModel, table=True):
     __tablename__ = "effect"
     __table_args__ = (
         UniqueConstraint("job_id", "seq", "n"),
-        Index("effect_open", "not_before", sqlite_where=Column("done_at").is_(None)),
+        Index("effect_open", "not_before", sqlite_where=OPEN, postgresql_where=OPEN),
     )
 
     id: str = Field(primary_key=True)

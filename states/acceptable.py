@@ -43,8 +43,8 @@ def filled_in(request: Request, standing: Standing) -> tuple[Request, tuple[str,
 def credentials_in(request: Request, is_known: Callable[[str], bool] = lambda text: False) -> list[str]:
     """The places of a request that carry a credential (B4), by name and never by value.
 
-    By what looks like one, in any field: a flag and its value in two words too. is_known: whether a text holds a value
-    that is known to be secret; not asked of the group, which is told apart by its settings (B3).
+    By what looks like one, in any field: a flag and its value in two words too. is_known: whether a text holds a
+    value that is known to be secret; not asked of the group, which is told apart by its settings (B3).
     """
     fields = {place: tuple(_texts(getattr(request, place))) for place in type(request).model_fields}
     fields["env"] = tuple(request.env)  # the values are judged together with their names

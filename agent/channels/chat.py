@@ -61,7 +61,7 @@ class Chat:
             if read.is_act and needed is not None and not role.covers(needed):
                 return f"That takes the role {needed}; yours here is {role}."
             if read.ask_back or read.moot or "refused" in read.slots or read.intent == "unclear":
-                return read.reply
+                return self.service.ports.redact(read.reply)
             return self._done(read, by=by, key=key, run=run)
         except (Refusal, Unknown, ClusterError, LookupError) as error:
             return self.service.ports.redact(str(error))

@@ -83,6 +83,7 @@ BLANK = " "
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _UNSAFE = frozenset({"Cc", "Cf", "Cs"})
+_UNSEEN = _UNSAFE | {"Zl", "Zp"}
 
 
 class Fault(Exception):
@@ -93,11 +94,16 @@ class Fault(Exception):
         self.code = code
 
 
+_opened: list[App] = []
+"""The app of the command that runs, once there is one: an error's words may hold what only it knows as secret."""
+
+
 def opened() -> App:
     """The app of this environment. Raises UserFileError for settings that are wrong."""
     from agent.app import build
 
-    return build()
+    _opened[:] = [build()]
+    return _opened[-1]
 
 
 def safe(text: str) -> str:
@@ -136,8 +142,12 @@ def hint(*lines: str) -> None:
 
 
 def emit(document: Any) -> None:
-    """One JSON document on one line of stdout."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=_plain_data) + "\n")
+    """One JSON document on one line of stdout. What a terminal would not show is spelt out, so that it means the same
+    to a program and does nothing to a terminal."""
+    text = json.dumps(document, ensure_ascii=False, default=_plain_data)
+    if not text.isprintable():
+        text = "".join(json.dumps(s)[1:-1] if unicodedata.category(s) in _UNSEEN else s for s in text)
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
@@ -249,10 +259,14 @@ def _internal(error: BaseException) -> str:
 
 
 def _hidden(message: str) -> str:
-    """Whatever looks like a credential is taken out; what a person typed wrongly may well be one."""
+    """Whatever is or looks like a credential is taken out; what a person typed wrongly may well be one."""
     from agent.redaction import Redactor
 
-    return Redactor(()).text(message)
+    try:
+        redactor = _opened[-1].redactor if _opened else Redactor(())
+    except Exception:  # the keys cannot be read, which may be what is being told
+        redactor = Redactor(())
+    return redactor.text(message)
 
 
 def _plain_data(value: Any) -> Any:

@@ -60,7 +60,7 @@ def scenario_record(
 
     app = opened()
     job = app.service.job(run)
-    text = record(job, app.store.history(job.id))
+    text = record(job.id, app)
     if to is not None:
         _write_new(to, text)
     show(

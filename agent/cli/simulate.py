@@ -25,9 +25,9 @@ def simulate(
         str, typer.Option("--seeds", help="First and last seed, as 0..999, or one seed.", metavar="A..B")
     ] = "0..199",
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
-    to: Annotated[
-        Path, typer.Option("--to", help="The folder for failing stories, made small.")
-    ] = Path("simulated"),
+    to: Annotated[Path, typer.Option("--to", help="The folder for failing stories, made small.")] = Path(
+        "simulated"
+    ),
     json_wanted: JsonFlag = False,
 ) -> None:
     """Play worlds drawn from seeds, with faults; the same seed is always the same world."""

@@ -147,12 +147,16 @@ def list_jobs(
     app = opened()
     found = _cluster(app, cluster).list(everyone=everyone)
     if json_wanted:
-        emit([line.model_dump(mode="json") for line in found])
+        emit(app.redactor.value([line.model_dump(mode="json") for line in found]))
         return
     if not found:
         say("The cluster has no job of yours.")
         return
-    cells = [[j.cluster_job_id, j.name, j.observation.phase.value, j.observation.native[:60]] for j in found]
+    redact = app.redactor.text
+    cells = [
+        [j.cluster_job_id, redact(j.name), j.observation.phase.value, redact(j.observation.native)[:60]]
+        for j in found
+    ]
     say(*table(["ID", "NAME", "PHASE", "THE CLUSTER'S WORDS"], cells))
 
 
@@ -163,7 +167,8 @@ def get(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) 
     seen = where.observe([ref]).get(ref.name)
     if seen is None or seen.phase.value == "gone":
         raise Fault(Exit.not_found, f"{where.name} has no job {job!r}; `wk list` shows what is there")
-    data = seen.model_dump(mode="json", exclude_defaults=True) | {"phase": seen.phase.value}
+    told = seen.model_dump(mode="json", exclude_defaults=True) | {"phase": seen.phase.value}
+    data: dict[str, Any] = app.redactor.value(told)
     show(
         json_wanted,
         data,
@@ -192,7 +197,7 @@ def logs(
     elif not piece.ready:
         say(f"{job} has no log yet.")
     else:
-        say(text.removesuffix("\n"), as_it_is=True)
+        say("\n".join(text.splitlines()), as_it_is=True)  # each state of a progress bar is a line
 
 
 def events(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = False) -> None:
@@ -201,7 +206,7 @@ def events(job: JobName, cluster: ClusterName = "", json_wanted: JsonFlag = Fals
     _, where, ref = _meant(app, job, cluster)
     found = where.events(ref)
     if json_wanted:
-        emit([event.model_dump(mode="json") for event in found])
+        emit(app.redactor.value([event.model_dump(mode="json") for event in found]))
         return
     for event in found:
         times = f" (x{event.count})" if event.count > 1 else ""

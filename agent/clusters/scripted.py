@@ -179,7 +179,8 @@ class ScriptedCluster:
         now = self._called("stop", ref.name)
         job = self._job(ref, now)
         job.stops += 1
-        if job.is_over(now) or job.stopped_at is not None or job.stops <= job.script.deaf_stops:
+        over = job.deleted or job.moment(now).phase in ENDED  # a lost one hears it when its node is back
+        if over or job.stopped_at is not None or job.stops <= job.script.deaf_stops:
             return
         job.stopped_at = now + timedelta(seconds=job.script.stop_s)
 

@@ -109,7 +109,8 @@ def _texts(value: Any, place: str, name: str) -> Iterator[tuple[str, bool]]:
             if place or key not in NOT_KEPT:
                 yield from _texts(inner, f"{place}.{key}".strip("."), str(key))
     elif isinstance(value, list):
-        yield place, bool(find_credentials("\n".join(map(str, value))))
+        for between in ("\n", " "):  # a flag and its value may be two words of a command
+            yield place, bool(find_credentials(between.join(map(str, value))))
         for inner in value:
             yield from _texts(inner, place, "")
     elif isinstance(value, str):

@@ -184,9 +184,9 @@ class Checked(Shape):
     words: str = ""
     verdict: str = ""
     summary: str = ""
-    step: float | str | None = None
-    total: float | str | None = None
-    loss: float | str | None = None
+    step: int | float | str | None = None
+    total: int | float | str | None = None
+    loss: int | float | str | None = None
     cause: str = ""
     owner: str = ""
     advice: str = ""

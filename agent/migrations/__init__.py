@@ -34,6 +34,7 @@ def upgrade(engine: Engine) -> None:
             return
     with engine.connect().execution_options(write=True) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL lock_timeout = 0"))  # a large database takes its time
             connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
         here = current(connection)
         if here == HEAD:

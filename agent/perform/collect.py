@@ -6,7 +6,9 @@ Never: a path outside the workspace; an exit code that nobody wrote.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
@@ -52,15 +54,14 @@ def _artifacts(workspace: Path, pattern: str) -> Iterator[Artifact]:
         return
     root = workspace.resolve()
     for path in sorted(workspace.glob(relative))[:ARTIFACTS_MAX]:
-        if not path.resolve().is_relative_to(root) or _is_ours(path.relative_to(workspace), relative):
+        if _is_ours(path.relative_to(workspace), relative) or not _leads_inside(path, root):
             continue
-        size_bytes = _size(path)
+        told, size_bytes = path.stat(), _size(path, root)
         if size_bytes is None:
             continue
-        written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        yield Artifact(
-            path=str(path.relative_to(workspace)), size_bytes=size_bytes, modified_at=written, declared=True
-        )
+        written = datetime.fromtimestamp(told.st_mtime, UTC)
+        shown = os.fsencode(path.relative_to(workspace)).decode(errors="replace")  # a name may be no text
+        yield Artifact(path=shown, size_bytes=size_bytes, modified_at=written, declared=True)
 
 
 def _is_ours(path: Path, pattern: str) -> bool:
@@ -77,11 +78,25 @@ def _inside(workspace: Path, pattern: str) -> str | None:
     return None if ".." in path.parts or not path.parts else str(path)
 
 
-def _size(path: Path) -> int | None:
+def _leads_inside(path: Path, root: Path) -> bool:
+    """Whether it is there, and below the workspace; not so for a link that leads out, in a circle or to nothing."""
+    try:
+        return path.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):  # RuntimeError: a circle, before Python 3.13
+        return False
+
+
+def _size(path: Path, root: Path) -> int | None:
     """Bytes of a file, or of all files below a folder; None for an empty folder or what is neither."""
-    if path.is_file():
-        return path.stat().st_size
     if not path.is_dir():
-        return None
-    sizes = [(Path(folder) / name).stat().st_size for folder, _, names in os.walk(path) for name in names]
+        return path.stat().st_size if path.is_file() else None
+    sizes = []
+    for folder, _, names in os.walk(path):
+        for file in (Path(folder) / name for name in names):
+            with suppress(OSError):  # the job may still be tidying up
+                told = file.lstat()
+                if stat.S_ISLNK(told.st_mode) and _leads_inside(file, root):
+                    told = file.stat()
+                if stat.S_ISREG(told.st_mode):
+                    sizes.append(told.st_size)
     return sum(sizes) if sizes else None

@@ -144,10 +144,17 @@ def _counts(what: str, bounds: Iterable[tuple[str, str]], count: Callable[[str],
             yield f"there should be {bound} of the {what} {name}, and were {found}"
 
 
+def is_told_to_look(job: Job) -> bool:
+    """Whether it was submitted is not known, and the word of a person, or the default, was to keep looking."""
+    asked = [question for question in job.questions if question.kind == "unsettled"]
+    seeks = job.state is State.submitting and job.attempt.unclear_since is not None
+    return seeks and bool(asked) and asked[-1].chosen == "look"
+
+
 def _settled(world: World) -> Iterator[str]:
     for job_id in world.seen if world.story.expect.settled else ():
         job = world.store.load(job_id)
-        if not (job.is_terminal or job.open_questions):
+        if not (job.is_terminal or job.open_questions or is_told_to_look(job)):
             yield f"{job_id} should have ended or ask something, and is {job.state}"
 
 

@@ -86,10 +86,12 @@ class Invariants:
     def _twins(self, job: Job) -> Iterator[str]:
         """Two live jobs of a run are noticed by the first look that can see both."""
         now, own = self.world.clock.now(), self.world.own_clock.now()
+        own = max(own, job.seen_at or own)  # after a clock went back, a look of before stands in the future
         names = {attempt.name for attempt in job.attempts}
         live = [one for one in self.world.cluster.jobs if one.name in names and not one.is_over(now)]
         live = [one for one in live if one.is_visible(now) and one.spec is not None]
-        if len(live) < 2 or any(one.stopped_at is not None for one in live):
+        lags = any(one.since <= self.world.offset(now) < one.until for one in self.world.story.faults.stale)
+        if lags or len(live) < 2 or any(one.stopped_at is not None for one in live):
             self._twin_since.pop(job.id, None)
             return
         since = self._twin_since.setdefault(job.id, own)
@@ -108,7 +110,8 @@ class Invariants:
         if question.is_open:
             if known is not None:
                 yield f"G4: question {question.number} was {known} and is open again"
-            if self.world.own_clock.now() - question.answer_by > self._overdue() and not self.world.store.dead:
+            late = self.world.own_clock.now() - question.answer_by
+            if late > self._overdue() and not self.world.store.dead:
                 yield f"G2: question {question.number} is open long after its deadline"
             if job.is_terminal:
                 yield f"G2: the run is over and question {question.number} is still open"

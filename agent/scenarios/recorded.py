@@ -28,6 +28,8 @@ from states.replay import Divergence, advance, origin
 NAME = "recorded-run"
 FOLDER = "/workspace"
 QUOTES_MAX = 4
+PEOPLE = frozenset({"owner", "by"})
+"""Fields that name a person."""
 _PATH = re.compile(r"(?<![\w.:/])/(?:[\w.+@-]+/)+[\w.+@-]*")
 
 
@@ -153,20 +155,23 @@ class _Scrub:
     def __init__(self, job: Job) -> None:
         names = {attempt.name: f"{NAME}-a{attempt.number}" for attempt in job.attempts}
         ids = {a.cluster_job_id: f"job-{a.number}" for a in job.attempts if a.cluster_job_id}
-        people = {job.owner: "owner"} if job.owner else {}
         folder = {job.spec.workspace: FOLDER} if job.spec.workspace else {}
         own = {job.id: NAME, job.parent: "parent-run", job.request_id: "request-1"}
         pairs = {**folder, **names, **own}
         self._texts = sorted(((old, new) for old, new in pairs.items() if old), key=lambda p: -len(p[0]))
-        self._whole = {**ids, **people}
+        self._whole, self._owner = ids, job.owner or None
         self._redactor = Redactor(())
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {self(key): self(item) for key, item in value.items()}
+            return {self(key): self._field(key, item) for key, item in value.items()}
         if isinstance(value, list):
             return [self(item) for item in value]
         return self._text(value) if isinstance(value, str) else value
+
+    def _field(self, name: str, value: Any) -> Any:
+        """A person is told by the field, not by the word alone: one may be called `root`, as a kind of sign is."""
+        return "owner" if name in PEOPLE and value == self._owner else self(value)
 
     def _text(self, text: str) -> str:
         if text in self._whole:

@@ -73,7 +73,7 @@ class Expect(Frozen):
     refused: str = ""
     state: State | None = None
     settled: bool = False
-    """Every run has ended, or waits for an answer."""
+    """Every run has ended, or waits for an answer, or keeps looking for its job by name as it was told to."""
     states: tuple[State, ...] | None = None
     at: tuple[MomentSeen, ...] = ()
     attempts: int | None = None

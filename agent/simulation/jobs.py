@@ -35,7 +35,7 @@ GARBAGE = (
 
 
 def job(chance: Chance, *, wrapper: bool, outputs: bool) -> JobData:
-    """One cluster job. wrapper: whether it leaves a record of its end; outputs: whether it writes what is declared."""
+    """One cluster job. wrapper: whether it leaves a record of its end; outputs: whether it writes those."""
     draw = chance.by_weight(KINDS)
     made = draw(chance)
     made["history"] = [*_before(chance), *made["history"]]
@@ -143,7 +143,7 @@ def _requeued(chance: Chance) -> JobData:
     for number in range(chance.whole(1, 5)):
         history.append({**_running(chance, chance.span(30, 4000)), "attempt": number})
         if chance.happens(0.3):
-            history.append({"phase": "preempted", "for": chance.span(2, 300)})
+            history.append({"phase": "preempted", "for": chance.span(2, 100)})
         history.append({"phase": "pending", "for": chance.span(5, 600), "attempt": number + 1})
     history.append({**_running(chance, chance.span(30, 4000)), "attempt": number + 1})
     return {"history": [*history, chance.one_of(("succeeded", "failed"))], "log": _steps(chance, 4000.0)}

@@ -65,7 +65,9 @@ def _ran(seed: int, world: World) -> Ran:
         where = error.__traceback__
         while where is not None and where.tb_next is not None:
             where = where.tb_next
-        place = f"{Path(where.tb_frame.f_code.co_filename).name}:{where.tb_frame.f_code.co_name}" if where else ""
+        place = (
+            f"{Path(where.tb_frame.f_code.co_filename).name}:{where.tb_frame.f_code.co_name}" if where else ""
+        )
         fault = f"the loop ended with {type(error).__name__} in {place}: {error}"
         return Ran(seed, (fault,), (), 0, 0, 0, 0, 0.0, "")
     jobs = [world.store.load(job_id) for job_id in world.seen]

@@ -9,7 +9,7 @@ Never: another fault than the one that was found.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -44,7 +44,9 @@ def shrink(seed: int, data: Mapping[str, Any], *, runs_max: int = RUNS_MAX) -> d
     return smaller(dict(data), fails, runs_max=runs_max) if wanted else dict(data)
 
 
-def smaller(data: dict[str, Any], fails: Callable[[dict[str, Any]], bool], *, runs_max: int) -> dict[str, Any]:
+def smaller(
+    data: dict[str, Any], fails: Callable[[dict[str, Any]], bool], *, runs_max: int
+) -> dict[str, Any]:
     """Take out and shorten as long as it still fails. runs_max: how often `fails` is asked at most."""
     left = runs_max
     for change in (_without, _shorter):
@@ -63,10 +65,11 @@ def smaller(data: dict[str, Any], fails: Callable[[dict[str, Any]], bool], *, ru
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Every place in the data, the large pieces first; in a list the last ones first, so that indices hold."""
+    inner: Sequence[tuple[str | int, Any]]
     if isinstance(value, dict):
-        inner: list[tuple[str | int, Any]] = [(n, value[n]) for n in value if n not in KEPT or n == "request"]
+        inner = [(n, value[n]) for n in value if n not in KEPT or n == "request"]
     elif isinstance(value, list):
-        inner = list(enumerate(value))[::-1]
+        inner = [*enumerate(value)][::-1]
     else:
         return
     for name, _ in inner:

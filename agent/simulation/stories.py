@@ -20,7 +20,7 @@ STORM_S = 8 * 3600.0
 """Faults begin before this, counted from the delegation."""
 
 SETTLED_S = 20 * 86_400.0
-"""By now every run has ended or asks something: the longest job, the longest question and every back-off are shorter."""
+"""By now every run has ended or asks something: jobs, questions and back-offs are shorter."""
 
 StoryData = dict[str, Any]
 
@@ -203,7 +203,15 @@ def _broken(chance: Chance) -> StoryData:
 
 
 def _again(chance: Chance) -> StoryData:
-    events = ("observed", "observed", "logs_read", "cluster_unreachable", "looked_up", "submitted", "stop_asked")
+    events = (
+        "observed",
+        "observed",
+        "logs_read",
+        "cluster_unreachable",
+        "looked_up",
+        "submitted",
+        "stop_asked",
+    )
     return {
         "at": chance.span(10, STORM_S),
         "event": chance.one_of((*events, "check_finished", "interpreted", "wake_due", "outputs_collected")),
@@ -220,7 +228,10 @@ def _kill(chance: Chance, *, pause: bool = False) -> StoryData:
 
 def _twin(chance: Chance) -> JobData:
     phase = chance.one_of(("pending", "running"))
-    return {"at": chance.span(60, 9000), "history": [{"phase": phase, "for": chance.span(60, 9000)}, "succeeded"]}
+    return {
+        "at": chance.span(60, 9000),
+        "history": [{"phase": phase, "for": chance.span(60, 9000)}, "succeeded"],
+    }
 
 
 def _clock(chance: Chance) -> StoryData:

@@ -40,7 +40,9 @@ def _share(seeds: Sequence[int], hash_seed: int, told: Told) -> list[Ran]:
     env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     given = "\n".join(map(str, seeds))
     ranks: list[Ran] = []
-    with subprocess.Popen(command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdin is not None  # asked for above
         assert child.stdout is not None
         child.stdin.write(given)
@@ -50,7 +52,9 @@ def _share(seeds: Sequence[int], hash_seed: int, told: Told) -> list[Ran]:
             told(ran)
             ranks.append(ran)
     if len(ranks) != len(seeds):
-        raise RuntimeError(f"a simulating process ended with code {child.returncode} after {len(ranks)} seeds")
+        raise RuntimeError(
+            f"a simulating process ended with code {child.returncode} after {len(ranks)} seeds"
+        )
     return ranks
 
 

@@ -86,12 +86,14 @@ async def log(
     while await _goes_on(request, place, pause_s):
         job = await to_thread.run_sync(place.service.job, run)
         piece = await to_thread.run_sync(partial(tail, place.service, job, cursor=at))
-        if piece.lines:
-            page = place.pages.page(request, "log_lines.html", lines=piece.lines)
-            yield ServerSentEvent(raw_data=bytes(page.body).decode(), id=piece.cursor or None)
+        # The same cursor again, or none: nothing is known to be new, and nothing is shown twice.
+        new = piece.lines if piece.cursor and piece.cursor != at else []
+        if new:
+            page = place.pages.page(request, "log_lines.html", lines=new)
+            yield ServerSentEvent(raw_data=bytes(page.body).decode(), id=piece.cursor)
         at = piece.cursor or at
-        pause_s = LOG_S if piece.lines else min(pause_s * 1.5, LOG_S_MAX)
-        if job.is_terminal and not piece.lines:
+        pause_s = LOG_S if new else min(pause_s * 1.5, LOG_S_MAX)
+        if job.is_terminal and not new:
             yield ServerSentEvent(event="ended", raw_data=str(job.state))
             return
 

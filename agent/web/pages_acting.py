@@ -1,6 +1,6 @@
 """The pages one acts on: answer, stop, delete, delegate. Each asks the service; what it says is shown.
 
-A form that was sent twice is one answer, by the key that it was made with. A request is delegated as it was looked
+A form that was sent twice is one answer, or one run. A request is delegated as it was looked
 over: what was changed since is looked over again.
 
 Never: logic; a change without the role for it.
@@ -8,6 +8,7 @@ Never: logic; a change without the role for it.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
@@ -41,13 +42,14 @@ def reply(
     number: int,
     option: Annotated[str, Form()] = "",
     text: Annotated[str, Form(max_length=4000)] = "",
-    key: Annotated[str, Form()] = "",
 ) -> HTMLResponse:
     """An option by one click, an option with its value, or free text; what came of it."""
     place = here(request)
     said = f"{option}={text}" if option and text else option or text
     try:
-        applied = place.service.answer(f"{run}/{number}", said, by=who.name, key=f"web:{key}" if key else "")
+        applied = place.service.answer(
+            f"{run}/{number}", said, by=who.name, key=_key_of(number, who.name, said)
+        )
     except Refusal as refused:
         by = next(
             (q.by for q in place.service.job(run).questions if q.number == number and not q.is_open), ""
@@ -61,6 +63,11 @@ def reply(
     )
     page.headers["HX-Trigger"] = "answered"
     return page
+
+
+def _key_of(number: int, by: str, said: str) -> str:
+    """The same words of the same person to the same question are one answer, however often they were clicked."""
+    return f"web:{number}:{hashlib.sha256(f'{by}:{said}'.encode()).hexdigest()[:16]}"
 
 
 # --- stopping, deleting ------------------------------------------------------------------------------------

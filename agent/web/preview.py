@@ -19,7 +19,7 @@ from states.spec import Request
 
 def findings(service: Service, asked: Request, workspace: str) -> Report:
     """The report on a request. Raises Refusal for a credential in it (B4) and for a cluster that is not there."""
-    refuse_credentials(asked)
+    refuse_credentials(asked, service.ports.redact)
     cluster = service.cluster(asked.cluster)
     folder = Path(workspace)
     about = scene(

@@ -20,6 +20,7 @@ from states.actions.parts import (
     verdict_words,
     with_look,
 )
+from states.effects import StopJob
 from states.events import (
     LogsRead,
     LookedUp,
@@ -98,9 +99,12 @@ def restart(job: Job, event: Observed) -> Change:
 
 
 def resubmit_lost(job: Job, event: Observed) -> Change:
-    """The node is lost: the same run elsewhere, within the infrastructure's own budget."""
+    """The node is lost: the same run elsewhere, within the infrastructure's own budget. The node may only have been
+    cut off, and the job come back with it: it is told to halt before the new one is sent (I1)."""
     noted = with_look(job, event.observation).but_attempt(ended_at=event.at)
-    return resubmit_elsewhere(noted, event.at, "node.lost")
+    change = resubmit_elsewhere(noted, event.at, "node.lost")
+    old = StopJob(name=job.attempt.name, cluster_job_id=job.attempt.cluster_job_id, twin=True)
+    return change._replace(effects=(old, *change.effects))
 
 
 def resubmit_failed(job: Job, event: OutputsCollected) -> Change:

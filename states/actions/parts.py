@@ -47,7 +47,7 @@ from states.job import (
     StopOrder,
 )
 from states.naming import attempt_name, fingerprint
-from states.observation import ENDED, SECOND_LOOK, Match, Observation, Phase
+from states.observation import SECOND_LOOK, Match, Observation, Phase
 from states.outcome import failure_now
 from states.preflight import (
     build_request,
@@ -148,16 +148,7 @@ def another_attempt(job: Job, at: datetime, spec: Spec, report: Report) -> Chang
         collected=Collected(),
     )
     change = new_attempt(fresh, at, spec, said=report.text.splitlines()[0])
-    return Change(change.job, (*tells, report, *_stop_of_the_old(job), *change.effects), change.said)
-
-
-def _stop_of_the_old(job: Job) -> tuple[StopJob, ...]:
-    """A job that was believed lost or preempted may come back (a node that was cut off), and there would be two (I1):
-    it is told to halt before the new one is sent. Not where the cluster has a record of its end."""
-    old = job.attempt
-    if (job.end is not None and job.end.phase in ENDED) or not old.cluster_job_id:
-        return ()
-    return (StopJob(name=old.name, cluster_job_id=old.cluster_job_id, twin=True),)
+    return Change(change.job, (*tells, report, *change.effects), change.said)
 
 
 def resubmit_elsewhere(job: Job, at: datetime, cause: str) -> Change:

@@ -20,7 +20,8 @@ from tests.cli.program import Wk
 EXPECTED = {
     "chat", "run", "follow", "serve", "submit", "check", "watch", "jobs", "show", "why", "questions", "answer", "capacity",
     "list", "get", "logs", "events", "stop", "delete", "key set", "key list", "key forget", "library list",
-    "library forget", "library export", "library import", "orders check", "people add", "people list", "people remove", "convert", "lint", "read",
+    "library forget", "library export", "library import", "orders check",
+    "people add", "people list", "people remove", "convert", "lint", "read",
     "channels list", "channels test", "scenario run", "scenario record", "scenario new", "doctor", "config", "mcp",
 }  # fmt: skip
 

@@ -135,16 +135,21 @@ class Parent:
 
 
 PARENT: list[Parent] = []
+URL = "url"
 
 
 Story = Callable[[Desk], None]
 
 
 def desk_over(folder: Path, *scripts: JobScript) -> Desk:
-    """A process that starts over the folder."""
-    if not PARENT:
-        PARENT.append(Parent(folder))
-    store = PARENT[0].store_in(folder)
+    """A process that starts over the folder. A database elsewhere is named by the folder's file `url`."""
+    if (folder / URL).exists():
+        store = Store((folder / URL).read_text())
+        store.create_schema()
+    else:
+        if not PARENT:
+            PARENT.append(Parent(folder))
+        store = PARENT[0].store_in(folder)
     desk = Desk(store, folder, *scripts, checks={"capacity": _capacity}, cluster_class=KeptCluster)
     desk.clock = KeptClock(desk.clock.now(), folder / "now")
     desk.use_clock(desk.clock)

@@ -140,7 +140,7 @@ def test_every_kind_of_effect_may_be_killed_before_its_commit(
     monkeypatch.setattr(outbox, "perform", noting)
     crash.arm(lambda name: passed.add(performed[-1]) if name == "effect-performed" else None)
     try:
-        for number, tell in enumerate((_to_its_end, _lost_submit, _puzzling_log, _given_up_in_smoke)):
+        for number, tell in enumerate(STORIES_OF_EFFECTS):
             store = Store("sqlite://")
             store.create_schema()
             tell(store, tmp_path / str(number))
@@ -205,3 +205,7 @@ def _given_up_in_smoke(store: Store, folder: Path) -> None:
     desk.run(lambda: desk.job(child).state is State.running)
     desk.service.stop(job_id)
     desk.settle()
+
+
+STORIES_OF_EFFECTS = (_to_its_end, _lost_submit, _puzzling_log, _given_up_in_smoke)
+"""Together they ask for an effect of every kind."""

@@ -113,6 +113,7 @@ def test_delegate_and_follow_live_to_the_end(served: Served, reader: Reader) -> 
     picture(tab, "web-run")
     expect(tab.locator("#now .chip")).to_have_text("succeeded")
     expect(tab.locator("#lines div").last).to_contain_text("step 40/40")
+    expect(tab.locator("#lines div")).to_have_count(40)
     expect(tab.locator("#artifacts")).to_contain_text("out/best.txt")
     expect(tab.locator("#decisions td.rule").filter(has_text="F2").first).to_be_visible()
     expect(tab.locator("#reports article").first).to_contain_text("succeeded")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from agent.redaction import Redactor
 from agent.web.app import create_app
 from agent.web.door import SESSION_S, WRONG_MAX
 from tests.agent.fakes import BROKEN, ENDLESS, Desk
-from tests.web.bench import people_of
+from tests.web.bench import asks, people_of
 
 Desks = Callable[..., Desk]
 OURS = {"Origin": "http://testserver"}
@@ -200,10 +201,12 @@ def test_it_works_behind_a_prefix(desk: Desks, tmp_path: Path, behind: str) -> N
 
 def test_no_secret_stands_in_any_page(desk: Desks, tmp_path: Path) -> None:
     leaky = ENDLESS._replace(log=((1.0, "step 1/9 loss 1 swordfish-7788"),))
-    made = desk(leaky, redact=Redactor({"LAB_KEY": "swordfish-7788"}).text)
+    made = desk(leaky)
     run = made.delegate(purpose="with swordfish-7788", outputs=("swordfish-7788.pt",))
     made.run_to(run, "running")
     made.clock.step(5)
+    # It became a key after it had been written into a request.
+    made.service.ports = replace(made.ports, redact=Redactor({"LAB_KEY": "swordfish-7788"}).text)
     one = Visitor(made, tmp_path)
     one.come_in()
     pages = [f"/runs/{run}", f"/part/runs/{run}/log", "/", f"/api/v1/runs/{run}", "/?find=swordfish-7788"]
@@ -232,6 +235,39 @@ def test_the_language_is_the_readers(visitor: Callable[..., Visitor]) -> None:
     assert 'lang="zh"' in one.get("/login").text
     away = one.post("/language", {"to": "en"}, headers={"Referer": "http://evil//evil/x"})
     assert away.headers["location"] == "/"
+
+
+def test_a_click_that_was_sent_twice_is_one_answer(desk: Desks, tmp_path: Path) -> None:
+    made = desk(checks={"image": asks})
+    run = made.delegate()
+    made.run_to(run, "blocked")
+    one = Visitor(made, tmp_path)
+    one.come_in("answer")
+    unfit = one.post(f"/questions/{run}/1", {"option": "image", "text": ""})
+    assert unfit.status_code == 409
+    said = [one.post(f"/questions/{run}/1", {"option": "image", "text": "team/base:3"}) for _ in range(2)]
+    assert [each.status_code for each in said] == [200, 200]
+    assert "use this image: team/base:3" in said[1].text
+    other = one.post(f"/questions/{run}/1", {"option": "dont-submit"})
+    assert other.status_code == 409
+    assert "ann was first" in other.text
+    assert made.job(run).spec.image == "team/base:3"
+
+
+def test_a_form_that_was_sent_twice_is_one_run(desk: Desks, tmp_path: Path) -> None:
+    made = desk()
+    one = Visitor(made, tmp_path)
+    one.come_in()
+    form = {"command": "echo step 1/1", "name": "digits", "key": "k1"}
+    looked = one.post("/delegate", form)
+    (mark,) = re.findall(r'name="mark" value="(\w+)"', looked.text)
+    assert made.store.boards() == []
+    first, again = (one.post("/delegate", form | {"mark": mark}) for _ in range(2))
+    assert first.status_code == again.status_code == 303
+    assert first.headers["location"] == again.headers["location"]
+    changed = one.post("/delegate", form | {"mark": mark, "command": "echo step 2/2"})
+    assert changed.status_code == 200, "what was changed is looked over again"
+    assert len(made.store.boards()) == 1
 
 
 # --- the people's file ---------------------------------------------------------------------------------------

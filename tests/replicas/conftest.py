@@ -1,0 +1,137 @@
+"""A PostgreSQL of its own, a person who delegates, and replicas of `wk serve` that can be killed, stopped and cut off.
+
+Never: a replica that outlives its test.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import make_url
+
+from agent.app import App, build
+from agent.store import Store
+from tests.agent.conftest import opened, postgres_url
+from tests.cli.program import QUICK, ROOT
+from tests.replicas.wire import Wire
+
+__all__ = ["postgres_url"]
+
+QUICK_QUESTIONS = "  answer_s_no_submit: 4\n"
+
+
+@pytest.fixture
+def shared(postgres_url: str) -> Iterator[Store]:
+    """An empty database that several replicas share."""
+    yield from opened(postgres_url)
+
+
+class Replica:
+    """One `wk serve` with a home of its own. log: what it says."""
+
+    def __init__(self, folder: Path, env: dict[str, str], wire: Wire | None) -> None:
+        self.log, self.wire, self._env, self._folder = folder / "log", wire, env, folder
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as out:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tests.replicas.hasty", "serve", "--no-web"],
+                cwd=self._folder,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+
+    def is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        return "resident; live runs" in self.log.read_text()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def again(self) -> None:
+        """The same replica once more, after a kill."""
+        self.process = self._start()
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.go_on()
+            self.kill()
+        if self.wire is not None:
+            self.wire.close()
+
+
+class Lab:
+    """One database, one cluster (this machine), any number of replicas, and the person's own process (`app`)."""
+
+    def __init__(self, folder: Path, url: str, bytecode: Path) -> None:
+        self._folder, self._url, self._bytecode = folder, url, bytecode
+        self.replicas: list[Replica] = []
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir()
+        self.app: App = build(self._env("person", url))
+
+    def _env(self, name: str, url: str) -> dict[str, str]:
+        home = self._folder / name
+        (home / "config").mkdir(mode=0o700, parents=True)
+        cluster = f"clusters:\n  local:\n    root: {self._folder / 'cluster'}\n    cpu: 400\n    memory_mib: 400000\n"
+        (home / "config" / "config.yaml").write_text(QUICK + QUICK_QUESTIONS + cluster, encoding="utf-8")
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "WATCHKEEPER_HOME": str(home),
+            "WATCHKEEPER_DATABASE_URL": url,
+            "PYTHONPATH": str(ROOT),
+            "PYTHONPYCACHEPREFIX": str(self._bytecode),
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def replica(self, *, wired: bool = False) -> Replica:
+        """One more `wk serve`; wired: its way to the database can be cut."""
+        url, wire = self._url, None
+        if wired:
+            place = Path(tempfile.mkdtemp(prefix="wk-wire-"))
+            wire = Wire(place, Path(str(make_url(url).query["host"])))
+            url = make_url(url).update_query_dict({"host": str(place)}).render_as_string()
+        name = f"replica-{len(self.replicas) + 1}"
+        made = Replica(self._folder / name, self._env(name, url), wire)
+        self.replicas.append(made)
+        return made
+
+    def close(self) -> None:
+        for replica in self.replicas:
+            replica.close()
+        self.app.store.close()
+
+
+@pytest.fixture
+def lab(shared: Store, postgres_url: str, tmp_path: Path, bytecode: Path) -> Iterator[Lab]:
+    made = Lab(tmp_path, postgres_url, bytecode)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled once for all replicas."""
+    return tmp_path_factory.mktemp("bytecode")
+
+
+Eventually = Callable[..., Any]
