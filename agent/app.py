@@ -194,7 +194,13 @@ class App:
         from agent.wakes import Wakes
 
         ports = replace(self.carrying_ports, announce=announce)
-        return Wakes(ports, workers=self.settings.workers, sweep_s=self.settings.sweep_s)
+        return Wakes(ports, workers=self.settings.workers, sweep_s=self.settings.sweep_s, tidy=self.tidy)
+
+    def tidy(self) -> Any:
+        """Let go of what the settings keep no longer (`agent.retention`)."""
+        from agent.retention import tidy
+
+        return tidy(self.store, self.clock.now(), **self.settings.retention.model_dump())
 
     def _make_cluster(self, name: str, options: Mapping[str, Any]) -> Cluster:
         kind = str(options.get("kind", name))

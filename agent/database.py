@@ -40,14 +40,14 @@ PATIENCE = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }  # fmt: skip
-"""A database that went silent (a partition) is noticed within half a minute, not after hours (milliseconds the last)."""
+"""A database that went silent (a partition) is noticed within half a minute, not after hours. The last in ms."""
 
 BOUNDS = {
     "idle_in_transaction_session_timeout": "30s", "lock_timeout": "15s", "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "tcp_user_timeout": "20s",
 }  # fmt: skip
-"""Of each session, at the server: a replica that is paused or cut off in the middle of a transaction holds the rows of
-its runs no longer than this; the others go on, and it begins anew."""
+"""Of each session, at the server: a replica that is paused or cut off within a transaction holds the rows of its runs
+no longer than this; the others go on, and it begins anew."""
 
 Record = Mapping[str, Any]
 """A row as it was read: values by the name of their column."""
@@ -131,7 +131,9 @@ def _postgresql(url: str) -> Engine:
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, record: object) -> None:
         connection.autocommit = True
-        connection.execute("SELECT " + ", ".join(f"set_config('{n}', '{v}', false)" for n, v in BOUNDS.items()))
+        connection.execute(
+            "SELECT " + ", ".join(f"set_config('{n}', '{v}', false)" for n, v in BOUNDS.items())
+        )
         connection.autocommit = False
 
     return engine

@@ -55,6 +55,46 @@ def examine(app: App) -> list[Finding]:
     return [finding for look in looks for finding in _guarded(look, app)]
 
 
+def examine_upgrade(app: App) -> list[Finding]:
+    """What this version makes of the runs that are under way (`agent.shadow`). Nothing is changed: not even the
+    database's form, which every other command brings up to date."""
+    return list(_guarded(_upgrade, app))
+
+
+def _upgrade(app: App) -> Iterator[Finding]:
+    from agent.database import Database
+    from agent.shadow import form_of, is_newer, live_runs
+    from agent.tables import SCHEMA_VERSION
+
+    url = app.settings.database_url
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        yield Finding("database", "ok", "there is none yet")
+        return
+    database = Database(url)
+    try:
+        form = form_of(database)
+        if is_newer(form):
+            said = f"its form is {form}, this version knows {SCHEMA_VERSION:04}"
+            yield Finding("database", "fail", said, "Take a newer Watchkeeper for this database.")
+            return
+        ahead = (
+            "as it is"
+            if form == f"{SCHEMA_VERSION:04}"
+            else f"from {form or 'nothing'} to {SCHEMA_VERSION:04}"
+        )
+        yield Finding("database", "ok", f"its form at the next start: {ahead}")
+        seen = list(live_runs(database)) if form else []
+    finally:
+        database.close()
+    same = sum(run.level in ("same", "reworded") for run in seen)
+    yield Finding("runs under way", "ok", f"{same} of {len(seen)} are decided as they were")
+    for run in seen:
+        if run.level in ("different", "impossible"):
+            level: Level = "fail" if run.level == "impossible" else "warn"
+            mend = f"Let it end under the version that carries it, or report it with: wk export {run.run}"
+            yield Finding(f"run {run.run}", level, app.redactor.text(f"{run.level}: {run.said}"), mend)
+
+
 def _guarded(look: Callable[[App], Iterator[Finding]], app: App) -> Iterator[Finding]:
     try:
         yield from look(app)

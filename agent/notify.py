@@ -3,7 +3,7 @@
 LISTEN/NOTIFY carries no truth: a notice that is lost (a pooler that cuts sessions, a partition, a restart) costs the
 time up to the next sweep. On SQLite there is nothing to do; the bell of `agent/resident.py` is heard there.
 
-Never: raise into what was just committed; a notice for every turn of a busy loop (its own workers take what it moved).
+Never: raise into what was just committed; a notice for each turn of a busy loop (its own workers take what it moved).
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class Listener:
             except Exception as error:
                 pause_s = RETRY_S if self.ready.is_set() else min(2 * pause_s, RETRY_S_MAX)
                 self.ready.clear()
-                log.warning("notices are not heard (%s: %s); again in %g s", type(error).__name__, error, pause_s)
+                log.warning(
+                    "notices are not heard (%s: %s); again in %g s", type(error).__name__, error, pause_s
+                )
                 self._leaving.wait(pause_s)
 
     def _listen(self) -> None:

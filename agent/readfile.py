@@ -129,7 +129,7 @@ def events_from(text: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     try:
         listed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     return tuple(_event(one) for one in listed)
 

@@ -19,7 +19,7 @@ from agent.library import Library
 from agent.ports import Ports
 from agent.run_names import name_of, safe_name
 from agent.store import Applied, Unknown
-from states.acceptable import credentials_in, filled_in, out_of_reach
+from states.acceptable import filled_in, out_of_reach, unacceptable
 from states.actions.asking import closed_words
 from states.credentials import find_credentials
 from states.events import Answered, AnyEvent, Delegated, DeleteRequested, StopRequested
@@ -359,14 +359,10 @@ def _look_at(cluster: Cluster, text: str, ref: Ref | None = None) -> Observation
 
 
 def refuse_credentials(request: Request, redact: Callable[[str], str] = str) -> None:
-    """B4: a request that carries a credential is refused; the value is neither stored nor repeated."""
-    carrying = credentials_in(request, lambda text: redact(text) != text)
-    if carrying:
-        raise Refusal(
-            f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or "
-            "submitted. Take it out; a job reads its credentials from a file below the workspace or from the "
-            "cluster's own secrets."
-        )
+    """B4: a request that carries a credential is refused; the value is neither stored nor repeated. So is one with a
+    text that no program could be given. redact: takes out what is known to be secret."""
+    if why := unacceptable(request, lambda text: redact(text) != text):
+        raise Refusal(why)
 
 
 def checks_for(request: Request) -> tuple[str, ...]:

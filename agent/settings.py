@@ -60,6 +60,15 @@ class LoggingSettings(_Section):
     format: Literal["text", "json"] = "text"
 
 
+class RetentionSettings(_Section):
+    """How long ended runs are kept whole; 0: for good. Runs, decisions and messages stay in any case."""
+
+    journal_days: float = Field(default=180.0, ge=0)
+    """Then the journal is cut to its decisions: `wk why` tells the same, a replay is no longer possible."""
+    delivery_days: float = Field(default=30.0, ge=0)
+    """Then it is forgotten which message went to which channel."""
+
+
 class Described(NamedTuple):
     """One setting for `wk config`: dotted name, value (redacted), and where it came from."""
 
@@ -93,6 +102,7 @@ class Settings(_Section):
     causes_files: tuple[Path, ...] = ()
     """Log signatures of one's own, beside the built-in ones; relative to the folder of `config.yaml`."""
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
+    retention: RetentionSettings = Field(default_factory=RetentionSettings)
     channels: dict[str, ChannelSettings] = Field(default_factory=dict)
     """Where messages are sent, beside the inbox, by a name of your own."""
     public_url: str = ""

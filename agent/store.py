@@ -84,6 +84,10 @@ class Unknown(LookupError):
     """There is no such run. The message names the nearest ones."""
 
 
+class Compacted(LookupError):
+    """The journal of a run was cut to its decisions; the message says what is still there."""
+
+
 class Store(AskedEffects, DueJobs):
     """The database of one Watchkeeper. Thread-safe; each call is one transaction."""
 
@@ -181,8 +185,13 @@ class Store(AskedEffects, DueJobs):
             return ".".join(str(connection.execute(each, {"job": job_id}).scalar() or 0) for each in queries)
 
     def history(self, job_id: str) -> list[AnyEvent]:
-        """The events themselves, for replay."""
-        return [parse_event(lift_event(row["body"])) for row in self.journal(job_id)]
+        """The events themselves, for replay. Raises Compacted."""
+        rows = self.journal(job_id)
+        if any("at" not in row["body"] for row in rows):
+            raise Compacted(
+                f"the journal of {job_id} was compacted; its decisions are there: wk why {job_id}"
+            )
+        return [parse_event(lift_event(row["body"])) for row in rows]
 
     def effects_of(self, job_id: str) -> list[Record]:
         """Every effect that was asked for a run, in order."""

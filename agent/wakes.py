@@ -10,6 +10,7 @@ Never: hold a deadline of its own.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import UTC
 from threading import Lock
 
@@ -27,20 +28,27 @@ log = logging.getLogger(__name__)
 
 NEXT = "next-wake"
 SWEEP = "sweep"
+TIDY = "tidy"
+TIDY_H = 6
+"""Hours between two looks at what need not be kept any longer."""
 
 
 class Wakes:
     """The resident timer of one process: starts waves and hands moved jobs to the workers."""
 
-    def __init__(self, ports: Ports, *, workers: int, sweep_s: float) -> None:
+    def __init__(
+        self, ports: Ports, *, workers: int, sweep_s: float, tidy: Callable[[], object] | None = None
+    ) -> None:
         self._ports = ports
         self._sweep_s = sweep_s
+        self._tidy = tidy
         self._looking = Lock()
         self._closed = False
         self._workers = Workers(ports, workers, after=self._arm)
         self._scheduler = BackgroundScheduler(
             jobstores={"default": MemoryJobStore()},
-            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+            # More than one: a look that comes while another is under way ends at once, and is nothing to warn of.
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 8},
             timezone=UTC,
         )
 
@@ -48,6 +56,8 @@ class Wakes:
         """Look at once (whatever was due while nobody was here), then by timer."""
         self._scheduler.start()
         self._scheduler.add_job(self.look, IntervalTrigger(seconds=self._sweep_s, timezone=UTC), id=SWEEP)
+        if self._tidy is not None:
+            self._scheduler.add_job(self._tidy, IntervalTrigger(hours=TIDY_H, timezone=UTC), id=TIDY)
         self.nudge()
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ Never: fill in what a request states itself; repeat a credential.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from states.credentials import find_credentials, is_secret
 from states.orders import Standing
 from states.spec import Request, Spec
 
+ODD = re.compile("[\x00\ud800-\udfff]")
 ARGUMENTS = ("command", "smoke", "extra_args")
 """Fields that are words of a command line, where a flag stands before its value."""
 
@@ -38,6 +40,28 @@ def filled_in(request: Request, standing: Standing) -> tuple[Request, tuple[str,
         changes["max_restarts"] = restarts[0]
         words.append(f"at most {restarts[0]} restarts, by {restarts[1]}")
     return request.model_copy(update=changes), tuple(words)
+
+
+def unacceptable(request: Request, is_known: Callable[[str], bool] = lambda text: False) -> str:
+    """Why a request is taken in no form, "" if it may be: it carries a credential (B4), or a text that no program can
+    be given. Names places, never a value."""
+    odd = [
+        place
+        for place in type(request).model_fields
+        if any(ODD.search(text) for text in _texts(getattr(request, place)))
+    ]
+    if odd:
+        return (
+            f"the request has a NUL byte or half a character (a lone surrogate) in: {', '.join(odd)}. No program can "
+            "be given that. Nothing was stored or submitted; take it out."
+        )
+    carrying = credentials_in(request, is_known)
+    if not carrying:
+        return ""
+    return (
+        f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or "
+        "submitted. Take it out; a job reads its credentials from a file below the workspace or from the cluster's own secrets."
+    )
 
 
 def credentials_in(request: Request, is_known: Callable[[str], bool] = lambda text: False) -> list[str]:

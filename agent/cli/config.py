@@ -20,11 +20,17 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel=PANEL)(config)
 
 
-def doctor(json_wanted: JsonFlag = False) -> None:
+def doctor(
+    upgrade: Annotated[
+        bool,
+        typer.Option("--upgrade", help="Replay the runs under way with this version, and change nothing."),
+    ] = False,
+    json_wanted: JsonFlag = False,
+) -> None:
     """Check the installation, and say how to mend it."""
-    from agent.doctor import examine
+    from agent.doctor import examine, examine_upgrade
 
-    found = examine(opened())
+    found = examine_upgrade(opened()) if upgrade else examine(opened())
     if json_wanted:
         emit([finding._asdict() for finding in found])
     else:

@@ -137,7 +137,7 @@ def _previous(file: Path | None) -> Any:
         return None
     try:
         found = json.loads(_text(file))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Fault(Exit.usage, f"{file} is not the --json answer of an earlier look: {error}") from None
     if not isinstance(found, dict):
         raise Fault(Exit.usage, f"{file} is not the --json answer of an earlier look at one file")

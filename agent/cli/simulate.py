@@ -28,9 +28,15 @@ def simulate(
     to: Annotated[Path, typer.Option("--to", help="The folder for failing stories, made small.")] = Path(
         "simulated"
     ),
+    lab: Annotated[
+        int, typer.Option("--lab", min=0, help="Watch so many runs of a large lab instead, and count.")
+    ] = 0,
     json_wanted: JsonFlag = False,
 ) -> None:
     """Play worlds drawn from seeds, with faults; the same seed is always the same world."""
+    if lab:
+        _lab(lab, to, json_wanted)
+        return
     from agent.simulate import simulate as play
 
     found = play(range_of(seeds), jobs=jobs, to=to)
@@ -46,6 +52,23 @@ def simulate(
     else:
         say(*found.lines())
     if not found.holds:
+        raise typer.Exit(Exit.failed)
+
+
+def _lab(runs: int, to: Path, json_wanted: bool) -> None:
+    from agent.simulation.lab import lines, month, watch
+    from agent.simulation.plots import bars
+
+    found = month([watch(number) for number in range(runs)])
+    to.mkdir(parents=True, exist_ok=True)
+    (to / "lab-ends.svg").write_text(bars("How each kind of run ended", found.ends), encoding="utf-8")
+    asked = {kind: {"asked": count} for kind, count in found.questions.items()}
+    (to / "lab-questions.svg").write_text(bars("Questions that were asked", asked), encoding="utf-8")
+    if json_wanted:
+        emit(found._asdict())
+    else:
+        say(*lines(found), f"pictures: {to}/lab-ends.svg, {to}/lab-questions.svg")
+    if found.broken:
         raise typer.Exit(Exit.failed)
 
 

@@ -15,6 +15,7 @@ from a request's words (argv lists only).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -103,6 +104,18 @@ class Submitted(NamedTuple):
 
     cluster_job_id: str
     note: str = ""
+
+
+ODD = re.compile("[\x00\ud800-\udfff]")
+
+
+def refuse_odd_texts(spec: Spec) -> None:
+    """Raises Refused for what no program can be given and no manifest can hold: a NUL byte, or half a character."""
+    for name, value in spec:
+        texts = (*value, *value.values()) if isinstance(value, Mapping) else value
+        for text in (texts,) if isinstance(texts, str) else texts if isinstance(texts, tuple) else ():
+            if ODD.search(text):
+                raise Refused(f"{name} holds a NUL byte or half a character (a lone surrogate): take it out")
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from agent.clusters import wrapper
-from agent.clusters.base import Refused, Submission
+from agent.clusters.base import Refused, Submission, refuse_odd_texts
 from states.credentials import Pair
 from states.spec import Spec
 
@@ -114,8 +114,8 @@ def submit_argv(
     ]
     for name, value in variables(submission).items():
         words += ["-e", f"{name}={'(hidden)' if hide_values else value}"]
-    words += [f"{only}=true" if only else "", *spec.extra_args]
-    return [*filter(None, words), "--", *command(submission, script)]
+    words = [*filter(None, words), *([f"{only}=true"] if only else []), *spec.extra_args]
+    return [*words, "--", *command(submission, script)]
 
 
 def check(submission: Submission) -> None:
@@ -136,8 +136,7 @@ def check(submission: Submission) -> None:
     shown = [spec.image, spec.workspace, spec.environment, *spec.mounts, *spec.exclude_nodes]
     if any(_CONTROL.search(word) for word in shown):
         raise Refused("an image, path, mount or node has a line break or another control character in it")
-    if any("\0" in word for word in (*spec.command, *spec.env.values(), *spec.extra_args)):
-        raise Refused("a word of the command, the environment or the extra arguments holds a NUL byte")
+    refuse_odd_texts(spec)
     for name in spec.env:
         if not _VARIABLE.fullmatch(name):
             raise Refused(f"{name!r} cannot be the name of a variable: letters, digits and `_` only")

@@ -40,7 +40,7 @@ def parse(text: str) -> list[dict[str, Any]] | None:
         return None
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     items = found.get("items") if isinstance(found, dict) else found
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else None

@@ -102,7 +102,7 @@ class Reads:
             raise self.unreachable("the jobs' objects", ran)
         try:
             found = json.loads(ran.stdout or "[]")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Unclear("brainctl answered something that is no JSON, or was cut short") from None
         items = found.get("items", [found]) if isinstance(found, dict) else found
         return items if isinstance(items, list) else []

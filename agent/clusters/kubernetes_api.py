@@ -173,7 +173,7 @@ class Api:
     def _error(self, status: int, data: bytes, headers: Mapping[str, str]) -> Exception:
         try:
             told = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             told = {}
         said = (text(told, "message") or data.decode(errors="replace").strip() or f"HTTP {status}")[
             :MESSAGE_MAX
@@ -254,7 +254,7 @@ def _package(name: str) -> Any:
 def _object(data: bytes) -> dict[str, Any]:
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unclear(f"the API server's answer is no JSON: {data[:80]!r}") from None
     if not isinstance(found, dict):
         raise Unclear(f"the API server's answer is no object: {data[:80]!r}")

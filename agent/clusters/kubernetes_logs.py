@@ -66,7 +66,7 @@ def cursor_of(words: str) -> Cursor | None:
     try:
         pod, at, number = json.loads(words)
         return Cursor(str(pod), str(at), int(number)) if moment(at) else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from agent.clusters.base import Refused, Submission
+from agent.clusters.base import Refused, Submission, refuse_odd_texts
 from agent.clusters.kubernetes_mounts import SHARED_MEMORY, mounts_of, volumes
 from agent.clusters.kubernetes_objects import INDEX, JOB_NAME
 from agent.clusters.kubernetes_options import Group, Options
@@ -52,9 +52,7 @@ def check(submission: Submission, options: Options) -> None:
         raise Refused("there is no command to run")
     if not spec.image:
         raise Refused("a Kubernetes job needs an image; name one", cause="image.not_found")
-    words = (*spec.command, *spec.env.values(), spec.image, spec.workspace, spec.environment, spec.proxy)
-    if any("\0" in word for word in words):
-        raise Refused("a word of the command or the environment holds a NUL byte")
+    refuse_odd_texts(spec)
     if odd := next((name for name in spec.env if not _VARIABLE.fullmatch(name)), None):
         raise Refused(f"{odd!r} cannot be the name of a variable here")
     if spec.lane == "idle" and not options.idle_priority_class:

@@ -33,7 +33,7 @@ def fragment(words: str) -> Any:
     """The object in an extra argument. Raises Refused for anything else."""
     try:
         found = json.loads(words)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise Refused("an extra argument of a Kubernetes job is a JSON object that is laid over the Job")

@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 
 from agent.clusters import wrapper
-from agent.clusters.base import Refused, Submission
+from agent.clusters.base import Refused, Submission, refuse_odd_texts
 from agent.clusters.local_machine import job_environment
 from agent.clusters.local_records import Job
 from agent.clusters.local_slots import Slots
@@ -49,17 +49,15 @@ def job_of(submission: Submission, job_id: str, total: Slots) -> Job:
 def check(submission: Submission) -> None:
     """Refuse what this cluster cannot do as asked, rather than do something else."""
     spec = submission.spec
-    words = [*spec.command, *spec.env, *spec.env.values()]
     if not SAFE_NAME.fullmatch(submission.name):
         raise Refused(
             f"{submission.name!r} cannot be a job's name here: letters, digits, `.`, `_` and `-` only"
         )
     if not spec.command:
         raise Refused("there is no command to run")
-    if any("\0" in word for word in words) or any("=" in name or not name for name in spec.env):
-        raise Refused(
-            "a word of the command or the environment holds a NUL byte, or a variable's name an `=`"
-        )
+    refuse_odd_texts(spec)
+    if any("=" in name or not name for name in spec.env):
+        raise Refused("the name of a variable is empty or has an `=` in it")
     if spec.replicas != 1:
         raise Refused("local has one node; replicas must be 1", cause="scheduling.unsatisfiable")
     if platform.node() in spec.exclude_nodes:

@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
         try:
             return json.loads(self.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Unclear(f"not an answer of Ray's API: {last_line(self.text)}") from None
 
 

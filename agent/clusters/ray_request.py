@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.clusters import ray_runs, wrapper
-from agent.clusters.base import Refused, Submission
+from agent.clusters.base import Refused, Submission, refuse_odd_texts
 from agent.clusters.ray_nodes import MIB
 from agent.clusters.ray_options import Options
 from states.spec import Spec
@@ -62,8 +62,7 @@ def check(submission: Submission, options: Options) -> None:
         raise Refused(f"{submission.name!r} cannot be a job's id here: letters, digits, `.`, `_`, `-` only")
     if not spec.command:
         raise Refused("there is no command to run")
-    if any("\0" in word for word in (*spec.command, *spec.env.values(), *spec.extra_args)):
-        raise Refused("a word of the command, the environment or the arguments holds a NUL byte")
+    refuse_odd_texts(spec)
     if odd := [name for name in spec.env if not VARIABLE.fullmatch(name)]:
         raise Refused(f"{odd[0]!r} cannot be the name of a variable")
     if taken := [name for name, value in spec.env.items() if RAY_REMOVES.search(value)]:
@@ -256,7 +255,7 @@ def _value(name: str, field: str, text: str) -> Any:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused(f"--{name}: {text!r} cannot be read", cause="command.bad_argument") from None
     wanted: tuple[type, ...] = (dict,) if field in MAPPINGS else (int, float)
     if not isinstance(value, wanted) or isinstance(value, bool):

@@ -95,5 +95,5 @@ def withdrawn_at(folder: Path) -> datetime | None:
     try:
         with (folder / "start").open("rb") as file:
             return datetime.fromisoformat(json.loads(file.read(WITHDRAWN_BYTES_MAX))["withdrawn_at"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

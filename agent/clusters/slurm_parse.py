@@ -100,7 +100,10 @@ def latest_stays(rows: Iterable[Row]) -> list[Row]:
 
 def json_rows(text: str) -> list[Row]:
     """Rows of `squeue --json`. Raises ValueError for what is not JSON of that kind (cut short, an error)."""
-    answer = json.loads(text)
+    try:
+        answer = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("jobs"), list) or answer.get("errors"):
         raise ValueError("not a list of jobs")
     try:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from agent.clusters.base import Refused, Submission
+from agent.clusters.base import Refused, Submission, refuse_odd_texts
 from agent.clusters.slurm_directives import (
     IDENTITY,
     NOT_A_SUBMIT,
@@ -32,7 +32,7 @@ from agent.clusters.slurm_options import Options
 from states.spec import FIGURES, Figure, Request, Spec, in_proportion
 
 PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy")
-VARIABLE = re.compile(r"[A-Za-z_]\w*")
+VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 CPU_OPTIONS = frozenset({"cpus-per-task", "cpus-per-gpu", "exclusive"})
@@ -53,15 +53,13 @@ class Native(NamedTuple):
 def check(submission: Submission, options: Options) -> None:
     """Raises Refused for what Slurm could not do as asked, or what would hide the job from us."""
     spec = submission.spec
-    words = [*spec.command, *spec.env.values(), *spec.extra_args]
     if not SAFE_NAME.fullmatch(submission.name):
         raise Refused(
             f"{submission.name!r} cannot be a job's name here: letters, digits, `.`, `_` and `-` only"
         )
     if not spec.command:
         raise Refused("there is no command to run")
-    if any("\0" in word for word in words):
-        raise Refused("a word of the command, the environment or the arguments holds a NUL byte")
+    refuse_odd_texts(spec)
     if odd := [name for name in spec.env if not VARIABLE.fullmatch(name)]:
         raise Refused(f"{odd[0]!r} cannot be the name of a variable in a batch script")
     if taken := sorted(option_names(spec.extra_args) & (IDENTITY | NOT_A_SUBMIT)):

@@ -123,7 +123,7 @@ def _facts(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(RECORD_BYTES_MAX))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -112,7 +112,7 @@ def _environment(given: dict[str, str], read: ReadText) -> dict[str, Any]:
     if text:
         try:
             told = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
             raise UserFileError("ray: --runtime-env-json is no JSON object; are its quotes whole?")

@@ -81,8 +81,13 @@ def the_name_is_taken(job: Job, event: LookedUp) -> bool:
 
 def is_settled_as_absent(job: Job, event: LookedUp) -> bool:
     """Provably not there, and long enough after the call that it can no longer land (DESIGN 4.3)."""
+    return not event.matches and none_of_ours_can_land(job, event)
+
+
+def none_of_ours_can_land(job: Job, event: LookedUp) -> bool:
+    """The cluster was asked, no job carries this run's mark, and the call is over for so long that none will."""
     since = job.attempt.unclear_since
-    if not event.reachable or event.matches or since is None:
+    if not event.reachable or any(match.ours for match in event.matches) or since is None:
         return False
     wait_s = job.capabilities.submit_timeout_s + max(job.policy.settle_s, job.capabilities.visible_within_s)
     return (event.at - since).total_seconds() >= wait_s
@@ -94,7 +99,8 @@ def absent_and_stopped_after_a_run(job: Job, event: LookedUp) -> bool:
 
 
 def absent_and_a_stop_was_asked(job: Job, event: LookedUp) -> bool:
-    return is_settled_as_absent(job, event) and job.stop is not None
+    """Also where the name is another's: a stop must not wait for a job that will never be ours."""
+    return none_of_ours_can_land(job, event) and job.stop is not None
 
 
 def may_be_sent_again(job: Job, event: LookedUp) -> bool:

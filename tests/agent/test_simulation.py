@@ -4,10 +4,12 @@ small and can be played by anyone.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -17,6 +19,7 @@ from agent.scenario import run_file
 from agent.scenarios.model import Story
 from agent.simulate import simulate
 from agent.simulation.chance import Chance
+from agent.simulation.lab import ENDINGS, log_normal
 from agent.simulation.run import run, run_data
 from agent.simulation.saving import save
 from agent.simulation.shrink import kind_of_fault, shrink, smaller
@@ -73,7 +76,8 @@ def test_jobs_of_every_kind_are_drawn_and_each_has_an_end() -> None:
 
 def test_near_seeds_are_not_alike() -> None:
     """One stream begun a step later would give the same stories shifted."""
-    firsts = [tuple(Chance(seed).number() for _ in range(3)) for seed in range(1000)]
+    streams = [Chance(seed) for seed in range(1000)]
+    firsts = [[stream.number() for _ in range(3)] for stream in streams]
     seen = Counter(number for numbers in firsts for number in numbers)
     assert max(seen.values()) == 1
 
@@ -202,3 +206,31 @@ def test_a_range_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixtur
 
 def test_ends_are_ends() -> None:
     assert {str(state) for state in TERMINAL} >= set(run(2).ends) - {"blocked", "submitting"}
+
+
+# --- the lab -----------------------------------------------------------------------------------------------
+
+
+def test_lengths_have_the_published_median_and_mean() -> None:
+    chance = Chance(1)
+    drawn = sorted(log_normal(chance, 122.0, 1414.0) for _ in range(40_000))
+    assert abs(drawn[20_000] - 122) < 6
+    assert abs(sum(drawn) / len(drawn) - 1414) < 350  # a heavy tail converges slowly
+
+
+def test_shares_of_endings_are_the_published_ones() -> None:
+    shares = {ending: share for share, ending in ENDINGS}
+    assert sum(shares.values()) == pytest.approx(100)
+    assert shares["cancelled"] == 7.5
+    assert 100 - shares["succeeds"] - shares["cancelled"] == pytest.approx(42.9)
+
+
+def test_a_lab_is_watched_counted_and_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert wk(["simulate", "--lab", "14", "--json", "--to", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["runs"] == 14
+    assert found["wrong_stops"] == 0
+    assert sum(sum(ends.values()) for ends in found["ends"].values()) == 14
+    picture = ElementTree.fromstring((tmp_path / "lab-ends.svg").read_text("utf-8"))
+    bars_drawn = [one for one in picture.iter() if one.tag.endswith("rect")]
+    assert len(bars_drawn) >= sum(bool(ends) for ends in found["ends"].values())

@@ -23,6 +23,7 @@ EXPECTED = {
     "library forget", "library export", "library import", "orders check",
     "people add", "people list", "people remove", "convert", "lint", "read",
     "channels list", "channels test", "scenario run", "scenario record", "scenario new", "doctor", "config", "mcp",
+    "backup", "restore", "export", "import", "simulate",
 }  # fmt: skip
 
 LIGHT = {

@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own, a person who delegates, and replicas of `wk serve` that can be killed, stopped and cut off.
+"""A PostgreSQL of its own, a person who delegates, and replicas of `wk serve` to kill, stop and cut off.
 
 Never: a replica that outlives its test.
 """
@@ -86,12 +86,15 @@ class Lab:
         self.replicas: list[Replica] = []
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
+        self.cluster_folder = folder / "cluster"
         self.app: App = build(self._env("person", url))
 
     def _env(self, name: str, url: str) -> dict[str, str]:
         home = self._folder / name
         (home / "config").mkdir(mode=0o700, parents=True)
-        cluster = f"clusters:\n  local:\n    root: {self._folder / 'cluster'}\n    cpu: 400\n    memory_mib: 400000\n"
+        cluster = (
+            f"clusters:\n  local:\n    root: {self.cluster_folder}\n    cpu: 400\n    memory_mib: 400000\n"
+        )
         (home / "config" / "config.yaml").write_text(QUICK + QUICK_QUESTIONS + cluster, encoding="utf-8")
         return {
             "PATH": os.environ["PATH"],

@@ -8,6 +8,7 @@ Never: a count taken from what a replica says of itself.
 
 from __future__ import annotations
 
+import fcntl
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +37,11 @@ def delegate_asking(lab: Lab, count: int) -> list[str]:
 
 def one(lab: Lab, n: int, *, workspace: str) -> str:
     request = Request(
-        command=("sh", "-c", WORK.format(n=n)), name=f"little-{n}", outputs=(f"result-{n}.txt",), cpu=1, memory_mib=64
+        command=("sh", "-c", WORK.format(n=n)),
+        name=f"little-{n}",
+        outputs=(f"result-{n}.txt",),
+        cpu=1,
+        memory_mib=64,
     )
     delegated = lab.app.service.delegate(request, workspace=workspace, request_id=f"request-{n}")
     return str(delegated.job.id)
@@ -101,22 +106,34 @@ def test_three_replicas_under_load_lose_nothing_and_double_nothing(
     for round_number, victim in enumerate([*replicas[:2], *replicas[:2]]):
         runs += delegate(lab, 9, first=9 * round_number)
         eventually(lambda: running(lab) >= 2)
-        hurt(victim, trouble)
-        before = len(lab.app.store.live_ids())
-        eventually(lambda before=before: len(lab.app.store.live_ids()) < before, within_s=120)
+        hurt(lab, victim, trouble, eventually)
+        mine = set(runs)
+        eventually(lambda mine=mine: not mine & set(lab.app.store.live_ids()), within_s=120)
         heal(victim, trouble)
     eventually(lambda: all_over(lab), within_s=240)
     nothing_is_wrong(lab, runs, asking)
 
 
-def hurt(replica: Replica, trouble: str) -> None:
+def hurt(lab: Lab, replica: Replica, trouble: str, eventually: Eventually) -> None:
     if trouble == "kill":
         replica.kill()
     elif trouble == "pause":
-        replica.stop()
+        # Not while it holds the lock of the machine's own cluster, which would be away for everybody then.
+        eventually(lambda: stopped_without_the_lock(lab, replica))
     else:
         assert replica.wire is not None
         replica.wire.cut()
+
+
+def stopped_without_the_lock(lab: Lab, replica: Replica) -> bool:
+    replica.stop()
+    with (lab.cluster_folder / "lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            replica.go_on()
+            return False
+    return True
 
 
 def heal(replica: Replica, trouble: str) -> None:

@@ -58,7 +58,9 @@ def at_once(*works: Callable[[], object]) -> None:
     assert troubles == []
 
 
-def test_three_replicas_make_one_status_call_a_wave(shared: Store, stores: list[Store], tmp_path: Path) -> None:
+def test_three_replicas_make_one_status_call_a_wave(
+    shared: Store, stores: list[Store], tmp_path: Path
+) -> None:
     desk = Desk(shared, tmp_path, ENDLESS)
     for number in range(RUNS):
         desk.delegate(f"request-{number}")
@@ -155,7 +157,9 @@ def test_a_replica_that_stops_within_a_transaction_holds_nobody_up_for_long(
     try:
         due = START + timedelta(days=1)
         assert stores[1].claim_due(due, claim_s=60) == [], "a row in use is left to the next look"
-        stores[1].apply(run, StopRequested(at=at(90), by="kim"))  # waits for the row, and gets it when the server gave up on the other
+        stores[1].apply(
+            run, StopRequested(at=at(90), by="kim")
+        )  # waits for the row, and gets it when the server gave up on the other
         assert shared.load(run).state == "stopping"
     finally:
         connection.invalidate()

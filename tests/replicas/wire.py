@@ -1,6 +1,6 @@
 """The wire between a replica and the database: a socket that passes everything on, until it is cut.
 
-What is sent while it is cut waits, as in a network that lost a route: nobody is told, both sides keep their connection.
+What is sent while it is cut waits, as in a network that lost a route: both sides keep their connection.
 
 Never: a byte changed or lost within a connection that lives on.
 """

@@ -1,1 +1,1 @@
-"""Who could do harm, and what keeps them from it (docs/threat-model.md): each promise of that page has its test here."""
+"""Who could do harm and what keeps them from it (docs/threat-model.md): each promise of that page has a test here."""

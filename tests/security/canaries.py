@@ -93,11 +93,13 @@ OF_NOBODY = (
 
 CANARIES = (*OF_THE_STORE, *OF_NOBODY)
 BEGIN = "loading 40 shards\nstep 1/40 loss 2.5 lr 0.1\nstep 2/40 loss 2.4 lr 0.1\n"
-ERROR = "Traceback (most recent call last):\n  File \"push.py\", line 7, in <module>\nRuntimeError: it broke: "
+ERROR = 'Traceback (most recent call last):\n  File "push.py", line 7, in <module>\nRuntimeError: it broke: '
 LEAKY_LOG = BEGIN + "\n".join(canary.text for canary in CANARIES)
 """The log of a job that prints everything it should not."""
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0e-\x1f]")
+_ESCAPES = re.compile(
+    r"\x1b\[[0-9;]*[A-Za-z]|[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0e-\x1f]"
+)
 _RUNS = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
@@ -112,7 +114,13 @@ def _views(text: str) -> Iterator[str]:
     """The text as each reader of it would have it."""
     yield text
     bare = _ESCAPES.sub("", text)
-    for view in (bare, html.unescape(bare), unquote_plus(bare), _unescaped(bare), _unescaped(_unescaped(bare))):
+    for view in (
+        bare,
+        html.unescape(bare),
+        unquote_plus(bare),
+        _unescaped(bare),
+        _unescaped(_unescaped(bare)),
+    ):
         if view != text:
             yield view
     for run in _RUNS.findall(bare):

@@ -1,4 +1,4 @@
-"""The desk at which everything leaks, told once for all surfaces of a file, with what the program logged meanwhile."""
+"""The desk at which everything leaks, told once for a file, with what the program logged meanwhile."""
 
 from __future__ import annotations
 

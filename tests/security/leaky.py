@@ -48,7 +48,9 @@ def script(*moments: Moment, exit_code: int | None = None) -> JobScript:
 
 RUNS = Moment(30, Phase.running, {"native": WORDS, "reason": WORDS})
 TRAINS = script(RUNS)
-FAILS = script(RUNS, Moment(250, Phase.failed, {"exit_code": 1, "native": WORDS, "reason": WORDS}), exit_code=1)
+FAILS = script(
+    RUNS, Moment(250, Phase.failed, {"exit_code": 1, "native": WORDS, "reason": WORDS}), exit_code=1
+)
 
 
 class LeakyCluster(ScriptedCluster):
@@ -86,7 +88,13 @@ def leaky_desk(folder: Path) -> Iterator[Leaky]:
     store = Store(f"sqlite:///{file}", redact=redactor.value)
     store.create_schema()
     desk = Posted(
-        store, folder, FAILS, TRAINS, cluster_class=LeakyCluster, redact=redactor.text, checks={"image": unsure}
+        store,
+        folder,
+        FAILS,
+        TRAINS,
+        cluster_class=LeakyCluster,
+        redact=redactor.text,
+        checks={"image": unsure},
     )
     receiver, slack = Receiver(), Slack()
     couriers = [desk.courier(channel, Rule(group_s=0)) for channel in _channels(receiver, slack)]

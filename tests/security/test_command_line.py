@@ -1,7 +1,7 @@
 """No canary gets out by the command line: every command that shows something, as text and as `--json`.
 
-A real job on the local cluster prints them all and fails; the commands are called in this process, each with an app of
-its own as in a terminal.
+A real job on the local cluster prints them all and fails; the commands are called in this process, each with an app
+of its own as in a terminal.
 
 Never: a command that was only listed: each must end as it says.
 """
@@ -37,7 +37,9 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
     folder = tmp_path_factory.mktemp("leaky-home")
     for name, mode in (("config", 0o700), ("work", 0o755)):
         (folder / name).mkdir(mode=mode)
-    (folder / "config" / "config.yaml").write_text(QUICK, encoding="utf-8")
+    programs = talkative(folder / "programs")
+    settings = f"{QUICK}\nclusters:\n  broken: {{kind: slurm, programs: {programs}}}\n"
+    (folder / "config" / "config.yaml").write_text(settings, encoding="utf-8")
     printed = folder / "work" / "printed.txt"
     printed.write_text(LEAKY_LOG + "\nstep 3/40 loss 2.3\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -59,6 +61,18 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
             app.store.close()
 
 
+def talkative(folder: Path) -> Path:
+    """Programs of a scheduler that fail and tell everything, in its words and in ours."""
+    folder.mkdir()
+    words = folder / "words.txt"
+    words.write_text(LEAKY_LOG.replace("\n", " "), encoding="utf-8")
+    for name in ("sbatch", "squeue", "sacct", "scontrol", "scancel", "sinfo"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\ncat {words}\ncat {words} >&2\nexit 1\n", encoding="utf-8")
+        program.chmod(0o755)
+    return folder
+
+
 def _until_over(app: Any, run: str) -> str:
     from agent.waiting import wait_for
 
@@ -71,7 +85,7 @@ COMMANDS: dict[str, int] = {
     "jobs": 0, "show {run}": 0, "why {run}": 0, "questions": 0, "follow {run}": Exit.failed,
     "check {run}": 0, "get {run}": 0, "logs {run}": 0, "logs {run} --head -n 500": 0, "events {run}": 0, "list": 0,
     "list --everyone": 0, "capacity": 0, "read {log}": 0, "scenario record {run}": 0, "key list": 0, "config": 0,
-    "library list": 0, "orders check": 0, "people list": 0, "channels list": 0, "chat how is leaky": 0,
+    "library list": 0, "orders check": Exit.not_found, "people list": 0, "channels list": 0, "chat how is leaky": 0,
     "show swordfish-on-tuesday": Exit.not_found, "get swordfish-on-tuesday": Exit.not_found,
     "logs x --cluster swordfish-on-tuesday": Exit.refused, "delete {run} --name swordfish-on-tuesday": Exit.refused,
     "answer {run}/1 swordfish-on-tuesday": Exit.refused, "run nowhere-swordfish-on-tuesday.yaml": Exit.usage,
@@ -102,6 +116,22 @@ def test_nothing_of_this_home_holds_a_canary_but_the_keys_and_what_the_job_wrote
     assert {file: names for file, names in found.items() if names} == {}
 
 
+@pytest.mark.parametrize("wanted_json", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "line", ["list", "get 7", "logs 7", "events 7", "capacity", "check 7", "stop 7", "submit -- true"]
+)
+def test_what_a_program_said_that_failed(
+    ended: Ended, capsys: pytest.CaptureFixture[str], line: str, wanted_json: bool
+) -> None:
+    head, dashes, command = line.partition(" -- ")
+    words = [*head.split(), "--cluster", "broken", *(["--json"] if wanted_json else [])]
+    code = wk([*words, *(["--", *command.split()] if dashes else [])])
+    out, err = capsys.readouterr()
+    assert code in (Exit.unreachable, Exit.refused, Exit.not_found), err
+    assert out + err
+    assert leaks(out + err) == []
+
+
 @pytest.mark.parametrize("words", [("--password", "{v}"), ("--api-key={v}",), ("-u", "me:{v}", "push")])
 def test_a_command_with_a_credential_is_refused_and_not_kept(
     ended: Ended, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
@@ -113,7 +143,9 @@ def test_a_command_with_a_credential_is_refused_and_not_kept(
     out, err = capsys.readouterr()
     assert leaks(out + err) == []
     files = [file for file in (ended.home / "state").rglob("*") if file.is_file() and file.suffix != ".log"]
-    assert [str(file) for file in files if value.encode() in file.read_bytes() and "local" not in file.parts] == []
+    assert [
+        str(file) for file in files if value.encode() in file.read_bytes() and "local" not in file.parts
+    ] == []
 
 
 def test_a_word_of_the_key_store_is_refused_wherever_a_request_holds_it(

@@ -51,7 +51,11 @@ def test_the_bytes_of_the_database(told: Told) -> None:
 @pytest.mark.parametrize("run", ALL)
 def test_snapshot_journal_effects_and_messages(told: Told, run: str) -> None:
     desk, job_id = told.leaky.desk, told.leaky.runs[run]
-    kept = [desk.job(job_id).model_dump(mode="json"), desk.store.journal(job_id), desk.store.effects_of(job_id)]
+    kept = [
+        desk.job(job_id).model_dump(mode="json"),
+        desk.store.journal(job_id),
+        desk.store.effects_of(job_id),
+    ]
     kept += [desk.store.messages(job_id), desk.store.boards()]
     assert "[redacted:" in repr(kept)
     assert leaks(repr(kept)) == []
@@ -133,9 +137,16 @@ def test_every_tool_of_a_chat_agent(told: Told) -> None:
             cwd=desk.workspace,
         )
     )
-    calls: list[tuple[str, dict[str, Any]]] = [("list", {}), ("capacity", {}), ("questions", {}), ("library", {})]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list", {}),
+        ("capacity", {}),
+        ("questions", {}),
+        ("library", {}),
+    ]
     for run in runs.values():
-        calls += [(tool, {"job": run}) for tool in ("get", "logs", "events", "check") if run != runs["blocked"]]
+        calls += [
+            (tool, {"job": run}) for tool in ("get", "logs", "events", "check") if run != runs["blocked"]
+        ]
         calls += [("why", {"run": run}), ("wait_for_change", {"run": run, "timeoutS": 0.0})]
 
     async def chat() -> dict[str, str]:
