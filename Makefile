@@ -18,7 +18,7 @@ DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-again engines test-slow bench lint format check lock docs clean
+.PHONY: help demo test test-again engines test-slow fuzz bench lint format check lock docs sbom release audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ engines: .engines/ray.stamp ## Install what tests of real engines need and no pa
 test-slow: $(VENV)/dev.stamp ## Run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
+fuzz: $(VENV)/dev.stamp ## Fuzz what reads the texts of others (SECONDS=60 for each target)
+	$(BIN)/python -m tests.security.fuzz --seconds $(or $(SECONDS),60)
+
 bench: $(VENV)/dev.stamp ## Print the figures of the benchmarks
 	$(BIN)/python -m tests.benchmarks
 
@@ -65,6 +68,23 @@ check: lint test ## Everything that CI runs
 
 docs: $(VENV)/dev.stamp ## Write the generated pages under docs/ anew
 	$(BIN)/python docs/generate.py
+
+$(VENV)/lock/bin/uv: | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet uv
+
+sbom: $(VENV)/lock/bin/uv ## Write dist/watchkeeper.cdx.json: what a release is made of (CycloneDX)
+	mkdir -p dist
+	$< export --quiet --frozen --no-emit-project --no-dev --all-extras --format cyclonedx1.5 \
+	  --preview-features sbom-export --output-file dist/watchkeeper.cdx.json
+
+release: sbom ## Build the distributions into dist/, with their bill of materials beside them
+	$(VENV)/lock/bin/uv build --quiet --out-dir dist
+
+audit: | $(BIN)/python ## Look the locked dependencies up in the advisory database (needs the internet)
+	$(BIN)/python -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet pip-audit
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.lock
 
 EXPORT = $(VENV)/lock/bin/uv export --quiet --no-emit-project --no-header --no-annotate --group build
 

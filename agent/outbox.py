@@ -17,7 +17,7 @@ from agent.leases import Lease
 from agent.perform import perform
 from agent.ports import Ports
 from states.effects import Redo, Submit
-from states.events import AnyEvent, EffectGivenUp, SubmitUnclear
+from states.events import AnyEvent, EffectGivenUp, Submitted, SubmitUnclear
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,10 @@ def _commit(ports: Ports, asked: AskedEffect, result: AnyEvent | None) -> None:
         ports.store.finish_effect(asked.id, ports.clock.now())
     else:
         keyed = result.model_copy(update={"key": asked.id})
-        ports.store.apply(asked.job_id, keyed, done=asked.id)
+        applied = ports.store.apply(asked.job_id, keyed, done=asked.id)
+        if applied.duplicate and isinstance(result, Submitted):
+            # This process slept in the call, and another took it for lost: that a job is there now must not be lost.
+            ports.store.apply(asked.job_id, result.model_copy(update={"key": f"{asked.id}:late"}))
     crash.point("result-committed")
 
 

@@ -49,6 +49,7 @@ _UNSEEN = re.compile(
     rf"|\x1b[ -/]{{0,3}}[0-~]?|{_SPELT}|[{_SIGNS}]"
 )
 """What a terminal does not show, and whoever reads a log takes out: escape sequences (also spelt out), such signs."""
+_NOWHERE_HELD = re.compile("[\x00\ud800-\udfff]")
 
 
 class Redactor:
@@ -67,12 +68,15 @@ class Redactor:
         return f"Redactor({len(self._forms)} spellings)"
 
     def text(self, text: str) -> str:
-        """The text with a mark in place of each credential; the same object when there is none."""
+        """The text with a mark in place of each credential; the same object when there is none.
+
+        A NUL or half a character (a lone surrogate), which neither PostgreSQL nor UTF-8 can hold, is a `?` in it.
+        """
         text = self._marked(text, self._found(text))
         if _UNSEEN.search(text) is None:
             return text
-        bare, places = _seen(text)
-        return self._marked(text, [_at(finding, places) for finding in self._found(bare)])
+        seen, places = _seen(text)
+        return _NOWHERE_HELD.sub("?", self._marked(text, [_at(one, places) for one in self._found(seen)]))
 
     def _found(self, text: str) -> list[Finding]:
         """What is to be replaced, in order and apart."""
@@ -179,6 +183,11 @@ def _places(text: str, form: str, name: str) -> list[Finding]:
         places.append(Finding(name, start, start + len(form)))
         start = text.find(form, start + len(form))
     return places
+
+
+def bare(text: str) -> str:
+    """The text without escape sequences, control, direction and invisible characters; lines and tabs stay (I2)."""
+    return _UNSEEN.sub("", text)
 
 
 def _seen(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -131,7 +131,7 @@ def _strength(name: str) -> Strength | None:
 _VARIABLE = re.compile(r"\$\w+|\$\{\w+(?:[:?+%#/^,@][^}]*)?\}|\$\([^)]*\)?|`[^`]*`|\$\{\{[^}]*\}\}", re.ASCII)
 _DEFAULTED = re.compile(r"\$\{\w+:?[-=]([^}]*)\}", re.ASCII)
 _PLACEHOLDER = re.compile(
-    r"\[redacted(?::[^\]\s]*)?\]|<[^>]*>?|\\u003c.*|(?:hf_|sk-|ghp_|glpat-)[.xX*…]*"
+    r"\[redacted(?::[^\]\s]*)?\][])}]*|<[^>]*>?|\\u003c.*|(?:hf_|sk-|ghp_|glpat-)[.xX*…]*"
     r"|\{\{.*|\{\w*\}|%\w*%|%\(?\w*\)?s|[xX*.•·…_#?=-]+|your(?:[-_ ].*)?"
     r"|(?:insert|put|replace|change|fill|enter)[-_ ]?(?:it|me|with|your|here|in)?(?:[-_ ].*)?"
     r"|none|null|nil|true|false|yes|no|on|off|auto|default|empty|dummy|example|redacted|hidden|masked|todo|tbd"

@@ -212,6 +212,7 @@ TABLE: tuple[Row, ...] = (
     row("wake_due", collecting, STAY, when.collecting_is_late, do.collect_again, "F1"),
 
     # --- ended: only a person who spells out the name can have the record removed -----------------------------
+    row("submitted", (*ENDED, not_submitted), STAY, when.is_a_job_too_many, do.stop_the_late_one, "I1"),
     row("delete_requested", ENDED, STAY, when.the_name_is_spelled_out, do.delete, "A7"),
     row("deleted", ENDED, STAY, ALWAYS, do.note_deleted, "A7"),
 )

@@ -10,7 +10,6 @@ Never: a change of the script; an option below its first command (Slurm does not
 from __future__ import annotations
 
 import posixpath
-import shlex
 from collections.abc import Mapping, Sequence
 
 from agent.native import sbatch_figures
@@ -127,4 +126,4 @@ def _group(built: Building, given: Mapping[str, Option]) -> None:
 
 def _interpreter(text: str) -> list[str]:
     """The words of the script's first line: `/bin/bash -l`."""
-    return shlex.split(text.partition("\n")[0].removeprefix("#!")) or ["sh"]
+    return text.partition("\n")[0].removeprefix("#!").split() or ["sh"]

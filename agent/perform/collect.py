@@ -53,7 +53,11 @@ def _artifacts(workspace: Path, pattern: str) -> Iterator[Artifact]:
     if relative is None:
         return
     root = workspace.resolve()
-    for path in sorted(workspace.glob(relative))[:ARTIFACTS_MAX]:
+    try:
+        paths = sorted(workspace.glob(relative))[:ARTIFACTS_MAX]
+    except (ValueError, NotImplementedError):  # no pattern at all, so nothing answers to it
+        return
+    for path in paths:
         if _is_ours(path.relative_to(workspace), relative) or not _leads_inside(path, root):
             continue
         told, size_bytes = path.stat(), _size(path, root)

@@ -9,6 +9,7 @@ Never: a check that the scenarios do not have.
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from agent.scenarios.world import World
 from agent.simulation.stories import data_of
 
 MEMORY = Path("/dev/shm")
+
+_PREVIEWED = re.compile(r"(run-\d+(?:-[a-z]\d+)?-a\d+)-[0-9a-f]{8}")
+"""The name of a preview: its spec is not an attempt's yet."""
 
 
 class Ran(NamedTuple):
@@ -106,4 +110,4 @@ def _alike(world: World, text: str) -> str:
         pairs |= {one.fingerprint: "fingerprint" for one in world.store.load(job_id).attempts}
     for old, new in pairs.items():
         text = text.replace(old, new)
-    return text
+    return _PREVIEWED.sub(r"\1-fingerprint", text)

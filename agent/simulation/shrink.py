@@ -19,7 +19,9 @@ from agent.simulation.run import run_data
 from agent.yamlfile import UserFileError
 
 RUNS_MAX = 250
-KEPT = frozenset({"title", "covers", "lenient", "until", "expect", "never", "request", "command", "poll_s"})
+KEPT = frozenset(
+    {"title", "covers", "lenient", "until", "expect", "never", "request", "command", "policy", "poll_s"}
+)
 """Fields that are never taken out or shortened. The end of a history is kept as well: every job has one."""
 
 Path = tuple[str | int, ...]
@@ -67,7 +69,7 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Every place in the data, the large pieces first; in a list the last ones first, so that indices hold."""
     inner: Sequence[tuple[str | int, Any]]
     if isinstance(value, dict):
-        inner = [(n, value[n]) for n in value if n not in KEPT or n == "request"]
+        inner = [(n, value[n]) for n in value if n not in KEPT or n in ("request", "policy")]
     elif isinstance(value, list):
         inner = [*enumerate(value)][::-1]
     else:

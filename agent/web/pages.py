@@ -1,7 +1,7 @@
 """Pages from templates: escaped, redacted, in the reader's language, with the prefix of a proxy before every path.
 
-Every value that a template shows passes `ports.redact` on its way (the templates' `finalize`), so that no page can
-forget it.
+Every value that a template shows passes `ports.redact` on its way (the templates' `finalize`) and loses what cannot be
+seen, so that no page can forget it.
 
 Never: a text that is marked safe and was not made here.
 """
@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent.people import Role
+from agent.redaction import bare
 from agent.service import Service
 from agent.web.words import Language, language_of, word
 from states.words.wording import duration, plain, since, when
@@ -73,7 +74,9 @@ class Pages:
     def _redacted(self, value: Any) -> Any:
         if value is None:
             return ""
-        return value if isinstance(value, (Markup, int, float)) else self._service.ports.redact(str(value))
+        if isinstance(value, (Markup, int, float)):
+            return value
+        return bare(self._service.ports.redact(str(value)))
 
 
 def _words(language: Language) -> Callable[..., str]:

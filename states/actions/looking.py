@@ -23,6 +23,7 @@ from states.effects import (
 from states.events import (
     ClusterUnreachable,
     Observed,
+    Submitted,
 )
 from states.guards import twin_topic, twins_to_stop
 from states.job import TOPICS_MAX, Job, State
@@ -53,6 +54,13 @@ def stop_the_younger(job: Job, event: Observed) -> Change:
     topics = (*job.asked_topics, *map(twin_topic, twins))[-TOPICS_MAX:]
     noted = with_look(job, event.observation).but(asked_topics=topics)
     return Change(noted, tuple(effects), f"twin {', '.join(t.cluster_job_id for t in twins)}")
+
+
+def stop_the_late_one(job: Job, event: Submitted) -> Change:
+    """A double that came after the end: nothing looks at this run any more, so it is stopped now, and said aloud."""
+    stop = StopJob(name=event.name, cluster_job_id=event.cluster_job_id, twin=True)
+    said = tell("twin", reports.late_job_stopped(job, event.cluster_job_id), must_not_miss=True)
+    return Change(job, (stop, said), f"late job {event.cluster_job_id}")
 
 
 def ask_about_twins(job: Job, event: Observed) -> Change:

@@ -37,14 +37,17 @@ def shared(postgres_url: str) -> Iterator[Store]:
 class Replica:
     """One `wk serve` with a home of its own. log: what it says."""
 
-    def __init__(self, folder: Path, env: dict[str, str], wire: Wire | None) -> None:
+    def __init__(
+        self, folder: Path, env: dict[str, str], wire: Wire | None, prefix: tuple[str, ...] = ()
+    ) -> None:
         self.log, self.wire, self._env, self._folder = folder / "log", wire, env, folder
+        self._prefix = prefix
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as out:
             return subprocess.Popen(
-                [sys.executable, "-m", "tests.replicas.hasty", "serve", "--no-web"],
+                [*self._prefix, sys.executable, "-m", "tests.replicas.hasty", "serve", "--no-web"],
                 cwd=self._folder,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
@@ -106,15 +109,26 @@ class Lab:
             "LC_ALL": "C.UTF-8",
         }
 
-    def replica(self, *, wired: bool = False) -> Replica:
-        """One more `wk serve`; wired: its way to the database can be cut."""
+    def replica(self, *, wired: bool = False, **settings: str) -> Replica:
+        """One more `wk serve`; wired: its way to the database can be cut. settings: WATCHKEEPER_* of its own."""
         url, wire = self._url, None
         if wired:
             place = Path(tempfile.mkdtemp(prefix="wk-wire-"))
             wire = Wire(place, Path(str(make_url(url).query["host"])))
             url = make_url(url).update_query_dict({"host": str(place)}).render_as_string()
         name = f"replica-{len(self.replicas) + 1}"
-        made = Replica(self._folder / name, self._env(name, url), wire)
+        made = Replica(self._folder / name, self._env(name, url) | settings, wire)
+        self.replicas.append(made)
+        return made
+
+    def replica_in(self, space: str, address: str) -> Replica:
+        """One more, in a network namespace from which the database is reached at an address of this machine."""
+        url = make_url(self._url)
+        wire = Wire(address, Path(str(url.query["host"])))
+        reached = url.difference_update_query(["host"]).set(host=address, port=wire.port).render_as_string()
+        name = f"replica-{len(self.replicas) + 1}"
+        prefix = ("ip", "netns", "exec", space)
+        made = Replica(self._folder / name, self._env(name, reached), wire, prefix)
         self.replicas.append(made)
         return made
 

@@ -93,6 +93,14 @@ def test_a_replica_that_is_killed_leaves_its_runs_to_the_other(lab: Lab, eventua
     nothing_is_wrong(lab, runs, asking)
 
 
+def test_what_is_delegated_elsewhere_is_looked_at_at_once(lab: Lab, eventually: Eventually) -> None:
+    """Its sweep comes in ten minutes, and nothing else is due: only a notice can have told it."""
+    replica = lab.replica(WATCHKEEPER_SWEEP_S="600")
+    eventually(replica.is_ready)
+    (run,) = delegate(lab, 1)
+    eventually(lambda: lab.app.store.load(run).state in ("running", "succeeded"), within_s=30)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["kill", "pause", "partition"])
 def test_three_replicas_under_load_lose_nothing_and_double_nothing(

@@ -16,15 +16,19 @@ NAME = ".s.PGSQL.5432"
 
 
 class Wire:
-    """Listens in `folder` for what is meant for the server in `server`."""
+    """Listens at `place` (a folder, or an address of this machine) for what is meant for the server in `server`."""
 
-    def __init__(self, folder: Path, server: Path) -> None:
-        self.folder = folder
+    def __init__(self, place: Path | str, server: Path) -> None:
         self._server = server
         self._open = Event()
         self._open.set()
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(folder / NAME))
+        if isinstance(place, Path):
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.bind(str(place / NAME))
+        else:
+            self._socket = socket.socket(socket.AF_INET)
+            self._socket.bind((place, 0))
+        self.port = 0 if isinstance(place, Path) else self._socket.getsockname()[1]
         self._socket.listen(64)
         self._ends: list[socket.socket] = [self._socket]
         Thread(target=self._accept, daemon=True).start()

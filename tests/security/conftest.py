@@ -10,8 +10,11 @@ from typing import NamedTuple
 import pytest
 
 from agent.redaction import RedactingFilter, Redactor
+from tests.channels.conftest import posted
 from tests.security.canaries import KNOWN
 from tests.security.leaky import Leaky, leaky_desk
+
+__all__ = ["posted", "told"]
 
 
 class Told(NamedTuple):

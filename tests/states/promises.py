@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Self
 
 from states import events as happened
-from states.effects import AnyEffect, Ask, DeleteJob, StopJob, Submit
+from states.effects import AnyEffect, Ask, DeleteJob, Report, StopJob, Submit
 from states.events import AnyEvent
 from states.job import TERMINAL, Check, Collected, Job, State, restored, snapshot
 from states.machine import Ignored, Step, step
@@ -124,8 +124,13 @@ def broken(before: Job, event: AnyEvent, taken: Step, ledger: Ledger) -> Iterato
 def _ends(before: Job, event: AnyEvent, taken: Step) -> Iterator[str]:
     if before.state in TERMINAL and taken.job.state is not before.state:
         yield "the end is final"
-    if before.state in TERMINAL and any(not isinstance(effect, DeleteJob) for effect in taken.effects):
-        yield "an ended run asks for nothing but the delete that a person named"
+    late = isinstance(event, happened.Submitted) and all(
+        isinstance(effect, Report)
+        or (isinstance(effect, StopJob) and effect.cluster_job_id == event.cluster_job_id)
+        for effect in taken.effects
+    )
+    if before.state in TERMINAL and not late and any(not isinstance(e, DeleteJob) for e in taken.effects):
+        yield "an ended run asks for nothing but the delete that a person named, or the stop of a job that came too late"
     if taken.job.state in TERMINAL and not (taken.job.outcome and taken.job.next_action):
         yield "an ended run says its outcome and the next action (F2)"
     ran = any(attempt.accepted_at is not None for attempt in taken.job.attempts)
