@@ -49,6 +49,7 @@ _UNSEEN = re.compile(
     rf"|\x1b[ -/]{{0,3}}[0-~]?|{_SPELT}|[{_SIGNS}]"
 )
 """What a terminal does not show, and whoever reads a log takes out: escape sequences (also spelt out), such signs."""
+_SIGN = re.compile(f"[{_SIGNS}]")
 _NOWHERE_HELD = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -73,10 +74,11 @@ class Redactor:
         A NUL or half a character (a lone surrogate), which neither PostgreSQL nor UTF-8 can hold, is a `?` in it.
         """
         text = self._marked(text, self._found(text))
-        if _UNSEEN.search(text) is None:
-            return text
-        seen, places = _seen(text)
-        return _NOWHERE_HELD.sub("?", self._marked(text, [_at(one, places) for one in self._found(seen)]))
+        for unseen in (_UNSEEN, _SIGN):  # one reader takes a whole sequence out, another only its first sign
+            if unseen.search(text) is not None:
+                seen, places = _seen(text, unseen)
+                text = self._marked(text, [_at(one, places) for one in self._found(seen)])
+        return _NOWHERE_HELD.sub("?", text)
 
     def _found(self, text: str) -> list[Finding]:
         """What is to be replaced, in order and apart."""
@@ -190,10 +192,10 @@ def bare(text: str) -> str:
     return _UNSEEN.sub("", text)
 
 
-def _seen(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _seen(text: str, unseen: re.Pattern[str]) -> tuple[str, list[tuple[int, int]]]:
     """The text without what is not shown, and where each piece of it begins: (there, in the text)."""
     pieces, places, done, length = [], [], 0, 0
-    for start, end in [*(match.span() for match in _UNSEEN.finditer(text)), (len(text), len(text))]:
+    for start, end in [*(match.span() for match in unseen.finditer(text)), (len(text), len(text))]:
         if start > done:
             places.append((length, done))
             pieces.append(text[done:start])

@@ -17,7 +17,7 @@ from states.job import Job, State
 from states.observation import Waiting
 from states.questions import Question
 from states.words.artifacts import artifact_rows
-from states.words.closing import OWN, has_cause, standing_checks
+from states.words.closing import OWN, has_cause, standing_checks, unproved_checks
 from states.words.closing import next_action as next_action
 from states.words.closing import outcome_line as outcome_line
 from states.words.goals import goal_rows
@@ -83,6 +83,7 @@ def submitted(job: Job, at: datetime) -> str:
         *spec_rows(job),
         *settled_rows(job),
         *goal_rows(job),
+        *(line for check in unproved_checks(job) for line in check_rows(job, check)),
         *note_rows(job),
         # The report is made in the step that queues it, before the row of the table sets the state.
         look_row(job.but(state=State.queued), at),

@@ -31,7 +31,7 @@ from agent.service import Service
 from agent.store import Store
 from states.effects import AnyEffect, Interpret, Remember
 from states.events import Interpreted
-from states.job import Job
+from states.job import Check, Job
 from states.observation import Capabilities, Capacity
 from states.orders import Standing
 from states.spec import Request
@@ -169,9 +169,8 @@ class World:
             reader=self.reader if self.story.reader is not None else None,
             library=self.library,
             checks={
-                name: check
+                name: check if name != "request" or self.story.lint else _unread
                 for name, check in every_check(self.secrets).items()
-                if name != "request" or self.story.lint
             },
             delegate_child=lambda job, child, request: self.service.delegate_child(job, child, request),
             announce=self._touch,
@@ -218,7 +217,7 @@ class World:
         request = self.story.request
         if request is None or request.workspace is None:
             return request
-        return request.model_copy(update={"workspace": str(self.folder / request.workspace)})
+        return request.model_copy(update={"workspace": str(self.folder / request.workspace.lstrip("/"))})
 
     def secret_values(self) -> Mapping[str, str]:
         """What may turn up nowhere: the keys' values by name."""
@@ -312,3 +311,8 @@ def keys_of(story: Story) -> dict[str, str]:
     if isinstance(story.keys, tuple):
         return {name: CANARY.format(name=name.lower()) for name in story.keys}
     return dict(story.keys)
+
+
+def _unread(job: Job, ports: Ports) -> Check:
+    """The command of a story without `lint:` is a name for work, not a script that could be read."""
+    return Check(name="request", level="fine", evidence="the command of this story is not read")

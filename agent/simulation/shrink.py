@@ -82,8 +82,8 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
 
 def _without(data: dict[str, Any], path: Path) -> dict[str, Any] | None:
     """The data without this place; None where it is gone already or is kept."""
-    if path[-1] in KEPT:
-        return None
+    if path[-1] in KEPT or path[-1] == "history":
+        return None  # a job without a history never ends
     changed = deepcopy(data)
     inside = _inside(changed, path[:-1])
     if isinstance(inside, dict) and path[-1] in inside:

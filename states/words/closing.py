@@ -69,6 +69,15 @@ def has_cause(job: Job) -> bool:
     return job.state in {State.failed, State.stopped, State.unknown}
 
 
+def unproved_checks(job: Job) -> list[Check]:
+    """What the submit went ahead without: checks that could not look, and objections that a person waived."""
+    return [
+        check
+        for check in job.checks.values()
+        if check.level == "could_not" or (check.level == "ask" and check.name in job.overridden)
+    ]
+
+
 def standing_checks(job: Job) -> list[Check]:
     """The checks that stood in the way, refusals first."""
     found = [check for check in job.checks.values() if check.level in STANDING]

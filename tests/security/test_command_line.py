@@ -84,7 +84,8 @@ def _until_over(app: Any, run: str) -> str:
 COMMANDS: dict[str, int] = {
     "jobs": 0, "show {run}": 0, "why {run}": 0, "questions": 0, "follow {run}": Exit.failed,
     "check {run}": 0, "get {run}": 0, "logs {run}": 0, "logs {run} --head -n 500": 0, "events {run}": 0, "list": 0,
-    "list --everyone": 0, "capacity": 0, "read {log}": 0, "scenario record {run}": 0, "export {run}": 0, "key list": 0, "config": 0,
+    "list --everyone": 0, "capacity": 0, "read {log}": 0, "scenario record {run}": 0, "export {run}": 0,
+    "key list": 0, "config": 0,
     "library list": 0, "orders check": Exit.not_found, "people list": 0, "channels list": 0, "chat how is leaky": 0,
     "show swordfish-on-tuesday": Exit.not_found, "get swordfish-on-tuesday": Exit.not_found,
     "logs x --cluster swordfish-on-tuesday": Exit.refused, "delete {run} --name swordfish-on-tuesday": Exit.refused,
@@ -107,7 +108,7 @@ def test_a_command_shows_no_canary(
 
 
 def test_nothing_of_this_home_holds_a_canary_but_the_keys_and_what_the_job_wrote(ended: Ended) -> None:
-    own = {"keys.json", "printed.txt"}
+    own = {"keys.json", "printed.txt", "words.txt"}
     files = [file for file in ended.home.rglob("*") if file.is_file() and file.name not in own]
     logs = [file for file in files if file.name == "log" or file.suffix == ".log"]
     assert any(leaks(file.read_bytes()) for file in logs), "the job did not print them"

@@ -130,7 +130,7 @@ def _ends(before: Job, event: AnyEvent, taken: Step) -> Iterator[str]:
         for effect in taken.effects
     )
     if before.state in TERMINAL and not late and any(not isinstance(e, DeleteJob) for e in taken.effects):
-        yield "an ended run asks for nothing but the delete that a person named, or the stop of a job that came too late"
+        yield "an ended run asks for nothing but the delete that a person named, or the stop of a late job"
     if taken.job.state in TERMINAL and not (taken.job.outcome and taken.job.next_action):
         yield "an ended run says its outcome and the next action (F2)"
     ran = any(attempt.accepted_at is not None for attempt in taken.job.attempts)
