@@ -7,6 +7,7 @@ lines, or more than a bounded number of them.
 from __future__ import annotations
 
 import functools
+import re
 from typing import NamedTuple
 
 from states.logs.bars import Reading
@@ -19,6 +20,10 @@ from states.logs.stamps import Stamp, stamp
 FACTS_MAX = 2_048
 FACT_CHARS_MAX = 600
 """Longer lines are worked out each time, so that what is kept stays small (redacted text, in this process only)."""
+
+
+_LAUNCHER = re.compile(r"\s{0,8}(?:srun|slurmstepd(?:-\S{1,64})?|salloc|sbatch): ")
+"""Slurm's own lines: the step that they number is one of its books (`StepId=815.0`), never of the work."""
 
 
 class Facts(NamedTuple):
@@ -42,9 +47,10 @@ def facts(text: str) -> Facts:
 
 
 def _facts(text: str) -> Facts:
-    pieces = keyed(text)
+    of_the_launcher = _LAUNCHER.match(text) is not None
+    pieces = [] if of_the_launcher else keyed(text)
     return Facts(
-        tuple(readings(text, pieces)),
+        () if of_the_launcher else tuple(readings(text, pieces)),
         tuple(pieces),
         tuple(map(loss_name, pieces)),
         pulse(text),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from states.logs.facts import FACT_CHARS_MAX, facts
 
 
@@ -24,3 +26,17 @@ def test_a_short_line_is_worked_out_once_and_a_long_one_each_time() -> None:
     long = "step 3 of 9 " + "x" * FACT_CHARS_MAX
     assert facts(long) == facts(long)
     assert facts(long) is not facts(long)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "srun: Terminating StepId=733.0",
+        "slurmstepd: error: *** STEP 733.0 ON gpu4 CANCELLED AT 2026-03-01T04:10:22 DUE TO TIME LIMIT ***",
+        "slurmstepd-gpu4: error: StepId=733.0 hit its memory limit",
+    ],
+)
+def test_a_step_of_the_schedulers_books_is_no_work(line: str) -> None:
+    told = facts(line)
+    assert told.readings == ()
+    assert told.pieces == ()
