@@ -60,7 +60,8 @@ def unacceptable(request: Request, is_known: Callable[[str], bool] = lambda text
         return ""
     return (
         f"the request carries what looks like a credential in: {', '.join(carrying)}. Nothing was stored or "
-        "submitted. Take it out; a job reads its credentials from a file below the workspace or from the cluster's own secrets."
+        "submitted. Take it out; a job reads its credentials from a file below the workspace or from the cluster's "
+        "own secrets."
     )
 
 

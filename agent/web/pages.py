@@ -1,7 +1,7 @@
 """Pages from templates: escaped, redacted, in the reader's language, with the prefix of a proxy before every path.
 
-Every value that a template shows passes `ports.redact` on its way (the templates' `finalize`) and loses what cannot be
-seen, so that no page can forget it.
+Every value that a template shows passes `ports.redact` on its way (the templates' `finalize`) and loses what cannot
+be seen, so that no page can forget it.
 
 Never: a text that is marked safe and was not made here.
 """

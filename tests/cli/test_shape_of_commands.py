@@ -18,9 +18,9 @@ from agent.cli.output import BY_NAME, CODES_IN_WORDS, Exit
 from tests.cli.program import Wk
 
 EXPECTED = {
-    "chat", "run", "follow", "serve", "submit", "check", "watch", "jobs", "show", "why", "questions", "answer", "capacity",
-    "list", "get", "logs", "events", "stop", "delete", "key set", "key list", "key forget", "library list",
-    "library forget", "library export", "library import", "orders check",
+    "chat", "run", "follow", "serve", "submit", "check", "watch", "jobs", "show", "why", "questions", "answer",
+    "capacity", "list", "get", "logs", "events", "stop", "delete", "key set", "key list", "key forget",
+    "library list", "library forget", "library export", "library import", "orders check",
     "people add", "people list", "people remove", "convert", "lint", "read",
     "channels list", "channels test", "scenario run", "scenario record", "scenario new", "doctor", "config", "mcp",
     "backup", "restore", "export", "import", "simulate",
