@@ -18,8 +18,8 @@ from agent.database import EFFECTS, EVENTS, JOBS, Database, Record, records
 from agent.migrations import current
 from agent.tables import SCHEMA_VERSION
 from states.events import parse_event
-from states.job import restored
-from states.replay import Asked, apart, divergence, fold, origin
+from states.job import Job, restored
+from states.replay import WORDING, Asked, Divergence, apart, divergence, fold, origin
 from states.versions import lift_event, lift_snapshot, may_be_lifted
 
 Level = Literal["same", "reworded", "different", "impossible"]
@@ -28,6 +28,9 @@ _LIVE = select(JOBS.c.id, JOBS.c.snapshot, JOBS.c.seq, JOBS.c.seen_at).where(JOB
 _HAPPENED = select(EVENTS.c.job_id, EVENTS.c.seq, EVENTS.c.to, EVENTS.c.body).order_by(EVENTS.c.seq)
 _ASKED = select(EFFECTS.c.job_id, EFFECTS.c.seq, EFFECTS.c.body).order_by(EFFECTS.c.seq, EFFECTS.c.n)
 """Only columns that the first form had, so that every older database can be looked at."""
+
+
+SENTENCES = WORDING | {"outcome", "next_action"}
 
 
 class Seen(NamedTuple):
@@ -79,7 +82,7 @@ def seen(job: Record, events: Sequence[Record], effects: Sequence[Record]) -> Se
         recorded = [Asked(row["seq"], row["to"], tuple(asked.get(row["seq"], ()))) for row in events]
         found = divergence(origin(stored), happened, recorded)
         if found is None or found.what == "wording":
-            found = apart(fold(origin(stored), happened), stored) or found
+            found = _apart(fold(origin(stored), happened), stored) or found
     except Exception as error:  # whatever it is: this version cannot carry this run
         return Seen(run, "impossible", f"{type(error).__name__}: {error}"[:400])
     if found is None:
@@ -87,3 +90,18 @@ def seen(job: Record, events: Sequence[Record], effects: Sequence[Record]) -> Se
     if found.what == "wording":
         return Seen(run, "reworded", f"after event {found.seq} ({found.event})")
     return Seen(run, "different", str(found)[:400])
+
+
+def _apart(folded: Job, stored: Job) -> Divergence | None:
+    """Where what is known of the run differs; sentences that are only put otherwise count as wording."""
+    found = apart(folded, stored)
+    if found is None or _plain(found.recorded) != _plain(found.recomputed):
+        return found
+    return found._replace(what="wording")
+
+
+def _plain(value: Any) -> Any:
+    """The value without its sentences."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items() if name not in SENTENCES}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

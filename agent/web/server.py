@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -63,7 +64,9 @@ def serve(app: App, *, host: str, port: int, prefix: str) -> Server:
     with suppress(ModuleNotFoundError):
         from agent.mcp.http import mount
 
-        mount(web, app.service, people, workspace=workspace, hosts=(host, f"{host}:*"))
+        public = urlsplit(app.settings.public_url).netloc
+        hosts = (host, f"{host}:*", *([public] if public else []))
+        mount(web, app.service, people, workspace=workspace, hosts=hosts)
     add_channels(web, app)
     server = Server(web, host=host, port=port)
     server.start()

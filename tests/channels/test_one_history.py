@@ -19,8 +19,10 @@ from agent.people import People, Role
 from tests.channels.servers import Slack
 from tests.cli.program import QUICK, WAIT_S, Wk, finish
 from tests.mcp.chat import call, http
+from tests.pictures import picture
 
 CONFIG = """
+metrics: true
 channels:
   team: {{kind: slack, conversation: C123, base_url: "{api}", group_s: 1}}
 """
@@ -65,6 +67,7 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
             followed = wk("follow", run, "--json")
             told = page.get(f"{url}/api/v1/runs/{run}").json()
             why = page.get(f"{url}/api/v1/runs/{run}/why").json()
+            metrics = page.get(f"{url}/metrics").text
         assert followed.code == 0, followed.err
         assert (followed.lines[-1]["event"], followed.lines[-1]["state"]) == ("end", "succeeded")
         assert told["state"] == "succeeded"
@@ -81,9 +84,28 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
         slack.press(asked, _buttons(asked)[-1])
         (late,) = eventually(lambda: slack.replies(thread))
         assert "was answered" in late
+        assert 'watchkeeper_runs{' in metrics
+        pictures(wk, slack, run, thread)
+        told_of = [line for line in metrics.splitlines() if line.startswith("watchkeeper_")]
+        picture("metrics", "/metrics", "\n".join(line for line in told_of if "_bucket" not in line)[:2400])
     finally:
         os.kill(serving.pid, signal.SIGTERM)
         finish(serving)
+
+
+def pictures(wk: Wk, slack: Slack, run: str, thread: str) -> None:
+    """The same history as each surface shows it, for the docs."""
+    scrub = {str(wk.workspace): "/home/kim/work", str(wk.home.parent): "/home/kim"}
+    shown = wk("show", run).out
+    why = wk("why", run).out
+    picture("terminal", f"wk show {run}", shown, scrub=scrub)
+    picture("why", f"wk why {run}", why, scrub=scrub)
+    said = [one for one in slack.messages if thread in (one.get("ts"), one.get("thread_ts"))]
+    lines = []
+    for one in said:
+        buttons = "  ".join(f"[ {button['text']['text']} ]" for button in _buttons(one))
+        lines += [_text(one) or str(one.get("text", "")), *([buttons] if buttons else []), ""]
+    picture("slack", "a run's thread in Slack", "\n".join(lines), scrub=scrub)
 
 
 async def delegated(url: str, token: str, workspace: str) -> str:
