@@ -6,6 +6,7 @@ Never: a replica that outlives its test.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,6 +88,7 @@ class Lab:
     def __init__(self, folder: Path, url: str, bytecode: Path) -> None:
         self._folder, self._url, self._bytecode = folder, url, bytecode
         self.replicas: list[Replica] = []
+        self._places: list[Path] = []
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         self.cluster_folder = folder / "cluster"
@@ -113,7 +115,8 @@ class Lab:
         """One more `wk serve`; wired: its way to the database can be cut. settings: WATCHKEEPER_* of its own."""
         url, wire = self._url, None
         if wired:
-            place = Path(tempfile.mkdtemp(prefix="wk-wire-"))
+            place = Path(tempfile.mkdtemp(prefix="wk-wire-"))  # a socket's path must be short
+            self._places.append(place)
             wire = Wire(place, Path(str(make_url(url).query["host"])))
             url = make_url(url).update_query_dict({"host": str(place)}).render_as_string()
         name = f"replica-{len(self.replicas) + 1}"
@@ -135,6 +138,8 @@ class Lab:
     def close(self) -> None:
         for replica in self.replicas:
             replica.close()
+        for place in self._places:
+            shutil.rmtree(place, ignore_errors=True)
         self.app.store.close()
 
 
