@@ -136,7 +136,7 @@ _PLACEHOLDER = re.compile(
     r"|(?:insert|put|replace|change|fill|enter)[-_ ]?(?:it|me|with|your|here|in)?(?:[-_ ].*)?"
     r"|none|null|nil|true|false|yes|no|on|off|auto|default|empty|dummy|example|redacted|hidden|masked|todo|tbd"
     r"|str|string|int|bytes|bool|any|optional|required|missing|invalid|expired|incorrect|denied|unset|undefined"
-    r"|not|is|was|and|or|for|in|of|to|from|the|with|unexpected|error|failed|ok|fine|ask|refuse",
+    r"|not|is|was|and|or|for|in|of|to|from|the|with|unexpected|error|failed|ok|fine|ask|refuse|could_not",
     re.IGNORECASE,
 )
 _PATH = re.compile(r"(?:~|\.{0,2}|\$\w+|\$\{\w+\})/|[A-Za-z]:\\|[a-z][a-z0-9+]{1,12}://")
