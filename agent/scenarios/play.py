@@ -191,6 +191,10 @@ class Play:
             if self._stirred:
                 self._effect_at = self.world.store.next_effect_at()
             self._stirred = False
+            if self._wake_at is not None and self._wake_at <= now + ahead and self.story.faults.store:
+                # A write that failed, or whose answer was lost, is swallowed by the wave; the sweep looks again.
+                self._sweep_at = now + timedelta(seconds=SWEEP_S)
+                self._wake_at = self._sweep_at + ahead
             if self._wake_at is not None and self._wake_at <= now + ahead:
                 raise Stuck(
                     f"a timer stands in the past at {self._offset():g} s: it would fire again and again"

@@ -35,7 +35,7 @@ from states.events import (
     SubmitUnclear,
     WakeDue,
 )
-from states.guards import unsettled_topic
+from states.guards.submitting import unsettled_topic
 from states.job import Job, State
 from states.timers import look_up_pause_s
 

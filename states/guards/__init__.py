@@ -121,7 +121,6 @@ from states.guards.submitting import (
     one_of_ours_is_there,
     the_image_is_refused,
     the_name_is_taken,
-    unsettled_topic,
     was_sought_for_too_long,
 )
 
@@ -225,7 +224,6 @@ __all__ = [
     "the_word_is_new",
     "twin_topic",
     "twins_to_stop",
-    "unsettled_topic",
     "verdict_topic",
     "waiting_goes_on",
     "waiting_goes_on_without_a_twin",
