@@ -68,7 +68,10 @@ def settle_in(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 # --- beside each other -------------------------------------------------------------------------------------
 
-LONG = ("slurm", "ray", "kubernetes", "test_machine", "test_kills", "tests/cli/")
+LONG = (
+    "slurm", "ray", "test_browser", "test_machine", "tests/cli/", "tests/replicas/", "tests/channels/", "tests/mcp/",
+    "tests/security/", "test_kills", "test_simulation", "kubernetes",
+)  # fmt: skip
 """What takes longest is begun first, so that no worker is left with it at the end."""
 
 
