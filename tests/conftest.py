@@ -77,14 +77,14 @@ LONG = (
 
 ENGINES = ("slurm", "ray", "kubernetes")
 HAVE_THEIR_OWN = ("test_slurm_accounting.py", "test_slurm_others.py")
-"""Files that start an engine of their own beside the shared one."""
+"""Files that start an engine of their own: a second unit beside the shared one, one after the other."""
 
 
 def unit_of(nodeid: str) -> str:
     """What stays together in one worker: a file, or all files of one engine, which is started once."""
     path = nodeid.partition("::")[0]
     if path.endswith(HAVE_THEIR_OWN):
-        return path
+        return "slurm with accounting"
     return next((word for word in ENGINES if f"/test_{word}" in path or f"/clusters/{word}/" in path), path)
 
 

@@ -20,8 +20,12 @@ def test_a_key_is_set_by_pipe_listed_by_name_and_forgotten(wk: Wk) -> None:
     assert [path.name for path in holding] == ["keys.json"]
     assert holding[0].stat().st_mode & 0o077 == 0
 
-    shown = wk("run", "--json", "--", f"echo the key is {SECRET}; exit 3")
+    carried = wk("run", "--json", "--", f"echo the key is {SECRET}; exit 3")
+    assert carried.code == 5  # a request that carries a stored key is refused, whatever its shape
+    (wk.workspace / "printed.txt").write_text(f"the key is {SECRET}\n", encoding="utf-8")
+    shown = wk("run", "--json", "--", "cat printed.txt; exit 3")
     assert shown.code == 3
+    assert SECRET not in carried.out + carried.err
     assert SECRET not in shown.out + shown.err
 
     assert wk("key", "forget", NAME, "--json").data == {"name": NAME, "forgotten": True}

@@ -84,6 +84,18 @@ class Slurm:
             self.wait(lambda: "gpu" in self.out("sacctmgr", "-n", "list", "tres", "format=type,name%20"))
             self._run("sacctmgr", "-i", "-Q", stdin=ASSOCIATIONS.format(stranger=STRANGER))
         self.wait(self.is_idle)
+        if self.accounting:
+            self.wait(self._start_is_recorded)
+            self.wait(self.is_idle)
+
+    def _start_is_recorded(self) -> bool:
+        """A controller that is not registered yet loses the starts of jobs: one is tried until it arrives."""
+        job_id = self.sbatch("--job-name=first", script="#!/bin/sh\n")
+        for _ in range(100):
+            if "first" in self.out("sacct", "-X", "-n", "-P", "-j", job_id, "-o", "JobName"):
+                return True
+            pause(0.1)
+        return False
 
     def stop(self) -> None:
         """End every daemon and job; nothing of this cluster is left when it returns."""
@@ -249,7 +261,15 @@ class Slurm:
 
     def _database(self) -> None:
         data, where = self.root / "database", self.root / "database.socket"
-        bare = ["--no-defaults", "--user=root", f"--datadir={data}", "--skip-name-resolve"]
+        scratch = self.root / "scratch"  # two databases being made at once would share names in one
+        scratch.mkdir()
+        bare = [
+            "--no-defaults",
+            "--user=root",
+            f"--datadir={data}",
+            f"--tmpdir={scratch}",
+            "--skip-name-resolve",
+        ]
         made = self._run(
             "mariadb-install-db", *bare, "--auth-root-authentication-method=normal", "--skip-test-db"
         )

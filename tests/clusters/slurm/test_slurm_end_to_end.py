@@ -93,7 +93,7 @@ def at_step(job: Job) -> float:
 def moving(delegator: Delegator, run: str) -> Job:
     """The run once it runs and its counter has moved from one look at its log to a later one."""
     first = at_step(delegator.until(run, lambda job: job.state is State.running and at_step(job)))
-    return delegator.until(run, lambda job: job.state is State.running and at_step(job) > first)
+    return delegator.until(run, lambda job: at_step(job) > first)
 
 
 # --- from preflight to wrap-up -----------------------------------------------------------------------------
