@@ -84,7 +84,7 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
         slack.press(asked, _buttons(asked)[-1])
         (late,) = eventually(lambda: slack.replies(thread))
         assert "was answered" in late
-        assert 'watchkeeper_runs{' in metrics
+        assert "watchkeeper_runs{" in metrics
         pictures(wk, slack, run, thread)
         told_of = [line for line in metrics.splitlines() if line.startswith("watchkeeper_")]
         picture("metrics", "/metrics", "\n".join(line for line in told_of if "_bucket" not in line)[:2400])
