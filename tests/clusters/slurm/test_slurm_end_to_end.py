@@ -31,6 +31,10 @@ while [ "$i" -lt 12 ]; do
     echo "step $i/12 loss 0.$((90 - i))"
     sleep 0.25
 done
+for _ in $(seq 600); do
+    [ -e enough ] && break
+    sleep 0.1
+done
 mkdir -p out
 echo weights > out/model.txt
 """
@@ -120,9 +124,10 @@ def test_it_waits_for_a_real_reason_then_runs_to_its_end(
         assert waits.checks["request"].level == "fine", waits.checks["request"].evidence
 
         assert slurm.ok("scancel", blocker)
-        moves = moving(delegator, run)
+        moves = delegator.until(run, lambda job: job.state is State.running and at_step(job))
         assert moves.track.main is not None
         assert (moves.track.main.total, moves.attempt.node) == (12, "n1")
+        delegator.write("enough", "")
 
         end = delegator.until(run, ended)
         assert (end.state, at_step(end)) == (State.succeeded, 12)
