@@ -107,7 +107,7 @@ def needs(role: Role) -> Callable[[Request], Person]:
         if person is None:
             raise HTTPException(
                 401,
-                "who is it? Send `Authorization: Bearer TOKEN`, or log in",
+                "who is it? Send your token as the bearer of the Authorization header, or log in",
                 {"WWW-Authenticate": "Bearer"},
             )
         if not person.role.covers(role):
