@@ -46,6 +46,10 @@ EXPLAINED: Mapping[str, str] = {
         "nobody looks at an attempt that is only sought, so no story can tell of such a look; without the row the "
         "search over every sequence of events finds a second job (tests/states/test_machine.py)"
     ),
+    "submitted/is_a_job_too_many/stop_the_late_one/always": (
+        "a cluster answers a name that comes again by a new job or by a refusal; none gives an old job's id, so no "
+        "story can bring a late answer about a job of the run's own"
+    ),
 }
 """Survivors that are right, by `<event>/<guard>/<verb>/<way>`, each with its reason."""
 
