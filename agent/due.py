@@ -16,7 +16,7 @@ from sqlalchemy import cast as sql_cast
 
 from agent import crash
 from agent.database import JOBS, THESE_JOBS, Database, in_pieces
-from agent.tables import microseconds
+from agent.tables import UtcTime, microseconds
 
 LOOK_STRETCH = 1.25
 """A quiet look stretches the pause to the next one by this, up to the job's own bound."""
@@ -62,10 +62,10 @@ def _rest() -> Any:
 
 
 _REST_UNSEEN = _rest()
-_LEAVE_ALONE = THESE_JOBS.where(
-    JOBS.c.wake_at < bindparam("until"),
-    JOBS.c.deadline_at.is_(None) | (JOBS.c.deadline_at >= bindparam("until")),
-).values(wake_at=bindparam("until"))
+_LEFT_UNTIL = case(
+    (JOBS.c.deadline_at < bindparam("until"), JOBS.c.deadline_at), else_=bindparam("until", type_=UtcTime)
+)
+_LEAVE_ALONE = THESE_JOBS.where(JOBS.c.wake_at < _LEFT_UNTIL).values(wake_at=_LEFT_UNTIL)
 _REST_SEEN = _REST_UNSEEN.values(seen_at=bindparam("now"), away=False)
 
 
@@ -117,7 +117,8 @@ class DueJobs(Database):
         crash.point("quiet-rested")
 
     def leave_alone(self, ids: Sequence[str], until: datetime) -> None:
-        """No look at these before then: their cluster said how long it wants to be left alone. Deadlines stay."""
+        """No look at these before then: their cluster said how long it wants to be left alone. A deadline that
+        comes sooner is still met."""
         if ids:
             with self._write() as connection:
                 in_pieces(connection, _LEAVE_ALONE, ids, {"until": self.on_grid(until)})

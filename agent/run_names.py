@@ -1,4 +1,4 @@
-"""What a run is called when its request does not say.
+"""What a run is called when its request does not say, and whose a caller's key is.
 
 Never: a name that tells what the work is for (that is `states/kinds_of_work.py`).
 """
@@ -25,3 +25,9 @@ def safe_name(text: str) -> str:
     """A name that a run may have, made of any job's."""
     safe = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:24].rstrip("-")
     return safe if safe[:1].isalpha() else f"job-{safe}".rstrip("-")
+
+
+def own_key(person: str, key: str) -> str:
+    """A key that a person gave for a repeat: theirs alone. Neither another person's key nor one of our own (an
+    effect's id, a child's) is ever met by it; "" stays "", which is no key."""
+    return f"by:{person}:{key}" if key else ""

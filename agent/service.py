@@ -17,7 +17,7 @@ from agent.clock import serial
 from agent.clusters.base import Cluster, NotThere, Ref, Submission
 from agent.library import Library
 from agent.ports import Ports
-from agent.run_names import name_of, safe_name
+from agent.run_names import name_of, own_key, safe_name
 from agent.store import Applied, Unknown
 from states.acceptable import filled_in, out_of_reach, unacceptable
 from states.actions.asking import closed_words
@@ -98,11 +98,14 @@ class Service:
     # --- delegating ------------------------------------------------------------------------------------------
 
     def delegate(self, request: Request, *, workspace: str, request_id: str = "", by: str = "") -> Delegation:
-        """Take a run over. The same request id gives the same run and changes nothing (I1).
+        """Take a run over. The same request id of the same person gives the same run and changes nothing (I1).
 
         Raises Refusal for a credential in the request (B4), an unknown cluster, a bad policy number, or a goal that
         could never be met where it is looked for (E8).
         """
+        return self._take_over(request, workspace, own_key(by or self.owner, request_id), by)
+
+    def _take_over(self, request: Request, workspace: str, request_id: str, by: str) -> Delegation:
         refuse_credentials(request, self.ports.redact)
         cluster = self.cluster(request.cluster or self.default_cluster)
         name = request.name or name_of(request)
@@ -154,7 +157,7 @@ class Service:
             }
         )
         key = f"watch:{cluster.name}:{ref.cluster_job_id or ref.name}"
-        return self.delegate(taken, workspace=workspace, request_id=key, by=by)
+        return self._take_over(taken, workspace, key, by)
 
     def watch_text(
         self, text: str, *, cluster: str = "", may_stop: bool = False, workspace: str = "", by: str = ""
@@ -267,7 +270,8 @@ class Service:
                 "never in an answer; then answer `again`."
             )
         job, number = self._question(question)
-        event = Answered(at=self.ports.clock.now(), key=key, number=number, reply=reply, by=by or self.owner)
+        who, now = by or self.owner, self.ports.clock.now()
+        event = Answered(at=now, key=own_key(who, key), number=number, reply=reply, by=who)
         applied = self.ports.store.apply(job.id, event)
         self.ports.announce(job.id)
         asked = next((q for q in applied.job.questions if q.number == number), None)

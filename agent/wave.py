@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from agent import crash
-from agent.clusters.base import Cluster, ClusterError, Ref
+from agent.clusters.base import Cluster, ClusterError, Ref, Unreachable
 from agent.due import Due
 from agent.ports import Ports
 from states.events import AnyEvent, ClusterUnreachable, Observed, WakeDue
@@ -89,9 +89,9 @@ def _away(jobs: list[Due], reason: str, ports: Ports) -> list[str]:
 
 def _leave_alone(jobs: list[Due], error: ClusterError, ports: Ports) -> None:
     """A control plane that says how long it wants to be left alone is believed."""
-    pause_s = getattr(error, "retry_after_s", None)
-    if pause_s:
-        until = ports.clock.now() + timedelta(seconds=min(pause_s, LEAVE_ALONE_S_MAX))
+    if isinstance(error, Unreachable) and error.retry_after_s:
+        pause_s = min(error.retry_after_s, LEAVE_ALONE_S_MAX)
+        until = ports.clock.now() + timedelta(seconds=pause_s)
         ports.store.leave_alone([job.id for job in jobs], until)
 
 

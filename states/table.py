@@ -72,7 +72,6 @@ TABLE: tuple[Row, ...] = (
     # --- preflight: settle everything that can be settled before a submit is spent ----------------------------
     row("delegated", preflight, queued, when.is_a_takeover, do.begin_watching, "A10"),
     row("delegated", preflight, STAY, when.is_the_first, do.begin_checks, "A4 A8"),
-    row("check_finished", preflight, STAY, when.checks_are_open, do.note_check, "A8"),
     row("child_finished", preflight, not_submitted, when.the_children_failed_too_often, do.give_up_on_children, "D4"),
     row("child_finished", preflight, blocked, when.the_child_failed, do.ask_about_child, "D4"),
     row("wake_due", preflight, STAY, when.checks_are_late, do.rerun_checks, "A4"),
@@ -83,7 +82,7 @@ TABLE: tuple[Row, ...] = (
     row(SETTLING, preflight, STAY, when.a_preview_is_due, do.run_preview, "C13"),
     row(SETTLING, preflight, STAY, when.a_smoke_run_is_due, do.run_smoke, "D4"),
     row(SETTLING, preflight, submitting, when.all_is_settled, do.submit_first, "A6 D4"),
-    row("check_finished", preflight, STAY, ALWAYS, do.note_check, "D4"),
+    row("check_finished", preflight, STAY, ALWAYS, do.note_check, "A8 D4"),
     row("child_finished", preflight, STAY, ALWAYS, do.note_child, "D4"),
     row("check_finished", blocked, STAY, when.preflight_is_under_way, do.note_check, "G3"),
     row("child_finished", blocked, STAY, when.preflight_is_under_way, do.note_child, "G3"),

@@ -46,10 +46,6 @@ EXPLAINED: Mapping[str, str] = {
         "nobody looks at an attempt that is only sought, so no story can tell of such a look; without the row the "
         "search over every sequence of events finds a second job (tests/states/test_machine.py)"
     ),
-    "check_finished/checks_are_open/note_check/never": (
-        "the guards of the rows behind it all ask that no check is open, and the last row takes the same verb; it "
-        "stands first so that the table reads in the order of the work"
-    ),
     "submitted/is_a_job_too_many/stop_the_late_one/always": (
         "a cluster answers a name that comes again by a new job or by a refusal; none gives an old job's id, so no "
         "story can bring a late answer about a job of the run's own"

@@ -6,7 +6,6 @@ Never: change anything, read a clock (the event's `at` is now), or raise on a la
 from __future__ import annotations
 
 from states.events import (
-    CheckFinished,
     ChildFinished,
 )
 from states.job import Job, State
@@ -22,11 +21,6 @@ def is_the_first(job: Job, event: object) -> bool:
 def is_a_takeover(job: Job, event: object) -> bool:
     """The first event of a job that somebody else submitted."""
     return is_the_first(job, event) and job.is_takeover
-
-
-def checks_are_open(job: Job, event: CheckFinished | ChildFinished) -> bool:
-    """Other checks have not answered yet: what is missing is told in one message, not one by one (A8)."""
-    return bool(job.checks_open)
 
 
 def a_check_refuses(job: Job, event: object) -> bool:

@@ -70,12 +70,8 @@ def has_cause(job: Job) -> bool:
 
 
 def unproved_checks(job: Job) -> list[Check]:
-    """What the submit went ahead without: checks that could not look, and objections that a person waived."""
-    return [
-        check
-        for check in job.checks.values()
-        if check.level == "could_not" or (check.level == "ask" and check.name in job.overridden)
-    ]
+    """What the submit went ahead without: checks that could not look; what a person answered is told as answered."""
+    return [check for check in job.checks.values() if check.level == "could_not"]
 
 
 def standing_checks(job: Job) -> list[Check]:

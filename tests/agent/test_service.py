@@ -51,6 +51,19 @@ class TestDelegate:
         assert second.job.spec.gpu == 0
         assert here.kinds(first.job.id) == ["delegated"]
 
+    def test_another_persons_request_id_is_another_run(self, desk: MakeDesk) -> None:
+        here = desk()
+        taken = [here.service.delegate(here.request(), workspace="ws", request_id="r1", by=by) for by in "ab"]
+        assert [one.new for one in taken] == [True, True]
+
+    def test_no_request_id_meets_one_of_ours(self, desk: MakeDesk) -> None:
+        """A person's key that is spelled as a child's hides no child, and as a handed-over job's no such job."""
+        here = desk()
+        parent = here.service.delegate(here.request(), workspace="ws").job
+        here.service.delegate(here.request(), workspace="ws", request_id=f"child:{parent.id}-s1")
+        here.service.delegate_child(parent, f"{parent.id}-s1", here.request())
+        assert here.job(f"{parent.id}-s1").parent == parent.id
+
     @pytest.mark.parametrize(
         "carrying",
         [
@@ -119,6 +132,24 @@ class TestAnswer:
         first = here.service.answer(f"{job_id}/1", "reg/a:1", key="m-17")
         again = here.service.answer(f"{job_id}/1", "reg/a:1", key="m-17")
         assert (first.duplicate, again.duplicate) == (False, True)
+
+    def test_a_key_that_is_spelled_as_an_effects_id_hides_no_result(self, asked: tuple[Desk, str]) -> None:
+        """The result of an effect bears the effect's id as its key: a person's key must never stand in its way."""
+        here, first = asked
+        second = here.delegate()
+        here.settle()
+
+        def carried(job_id: str, key: str) -> list[str]:
+            here.service.answer(f"{job_id}/1", "reg/a:1")
+            with pytest.raises(Refusal):
+                here.service.answer(f"{job_id}/1", "reg/b:1", key=key)
+            here.service.answer(f"{job_id}/2", "wait")
+            here.run_to(job_id, State.succeeded)
+            effects = here.store.effects_of(job_id)
+            return [row["id"].removeprefix(job_id) for row in effects if row["kind"] == "collect"]
+
+        (collected,) = carried(first, "m-19")
+        assert carried(second, second + collected) == [collected]
 
     def test_a_refused_answer_is_refused_again_when_it_is_sent_again(self, asked: tuple[Desk, str]) -> None:
         here, job_id = asked

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event as sql_event
+from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from agent.database import EVENTS, JOBS
@@ -287,6 +288,20 @@ class TestTimers:
         every = [job_id for ids in taken for job_id in ids]
         assert sorted(every) == sorted(set(every))
         assert len(every) == 40
+
+    @pytest.mark.parametrize(
+        ("wake", "deadline", "left_until"),
+        [(100, None, 900), (100, 3600, 900), (100, 300, 300), (2000, None, 2000), (200, 100, 200)],
+    )
+    def test_who_is_to_be_left_alone_is_looked_at_no_sooner_and_served_at_its_deadline(
+        self, store: Store, wake: int, deadline: int | None, left_until: int
+    ) -> None:
+        job_id = put_running(store)
+        due = {"wake_at": at(wake), "deadline_at": None if deadline is None else at(deadline)}
+        with store.write() as connection:
+            connection.execute(update(JOBS).values(due))
+        store.leave_alone([job_id], at(900))
+        assert store.next_wake() == at(left_until)
 
     def test_quiet_jobs_rest_in_one_statement(self, store: Store) -> None:
         ids = [put_running(store, f"digits-{number:04}") for number in range(30)]
