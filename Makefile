@@ -10,6 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 
 # --no-compile: only what is used gets compiled, when it is first used; that halves the set-up time.
 INSTALL := $(PIP) install -qq --no-compile
+export PYTHONDONTWRITEBYTECODE :=
 
 # The demo keeps its jobs in .demo/ here and leaves the person's own store alone.
 DEMO     := $(CURDIR)/.demo

@@ -35,7 +35,7 @@ def ensure(env: Mapping[str, str], folder: Path, clock: Clock) -> tuple[Presence
     """
     resident = Resident(folder, clock)
     present = resident.holder()
-    if present is not None and present.pid:
+    if present is not None and present.ready:
         return present, False
     return _started(env, folder, resident, clock), True
 
@@ -46,7 +46,7 @@ def _started(env: Mapping[str, str], folder: Path, resident: Resident, clock: Cl
     process = _spawn(env, log)
     while (clock.now() - began).total_seconds() < START_WAIT_S:
         present = resident.holder()
-        if present is not None and present.pid:
+        if present is not None and present.ready:
             return present
         if process.poll() is not None and process.returncode != 0:
             break

@@ -25,10 +25,12 @@ CLAIM_PAUSE_S = 0.05
 
 
 class Presence(NamedTuple):
-    """The resident agent: its process id and its start (ISO 8601). pid is 0 until it is ready."""
+    """The resident agent: its process id (0 for the instant before it is written), its start (ISO 8601), and whether
+    runs are carried already."""
 
     pid: int
     started_at: str
+    ready: bool
 
 
 class Resident:
@@ -48,18 +50,16 @@ class Resident:
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for _ in range(CLAIM_TRIES):
             if _locked(descriptor, fcntl.LOCK_EX):
-                os.ftruncate(descriptor, 0)
                 self._held = descriptor
+                self._tell(ready=False)
                 return True
             self._clock.sleep(CLAIM_PAUSE_S)
         os.close(descriptor)
         return False
 
     def ready(self) -> None:
-        """Say who holds the place, and that runs are carried from here on. Only after `claim`."""
-        assert self._held is not None
-        told = {"pid": os.getpid(), "started_at": self._clock.now().isoformat(timespec="seconds")}
-        os.pwrite(self._held, json.dumps(told).encode(), 0)
+        """Say that runs are carried from here on. Only after `claim`."""
+        self._tell(ready=True)
 
     def release(self) -> None:
         """Give the place back, if it is ours."""
@@ -80,6 +80,13 @@ class Resident:
             return _presence(os.pread(descriptor, 4096, 0))
         finally:
             os.close(descriptor)
+
+
+    def _tell(self, *, ready: bool) -> None:
+        assert self._held is not None
+        told = Presence(os.getpid(), self._clock.now().isoformat(timespec="seconds"), ready)
+        os.ftruncate(self._held, 0)
+        os.pwrite(self._held, json.dumps(told._asdict()).encode(), 0)
 
 
 class Watchers:
@@ -157,6 +164,6 @@ def _locked(descriptor: int, how: int) -> bool:
 def _presence(text: bytes) -> Presence:
     try:
         told = json.loads(text)
-        return Presence(int(told["pid"]), str(told["started_at"]))
+        return Presence(int(told["pid"]), str(told["started_at"]), bool(told["ready"]))
     except (ValueError, KeyError, TypeError):
-        return Presence(0, "")
+        return Presence(0, "", False)

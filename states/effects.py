@@ -94,7 +94,7 @@ class ReadLogs(Effect):
     lines: int
     final: bool = False
     look_for: tuple[str, ...] = ()
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     metrics: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     exit_code: int | None = None
@@ -183,7 +183,7 @@ class Remember(Effect):
     kind: Literal["remember"] = "remember"
     what: Literal["used", "worked", "stale", "fact", "pitfall"]
     purpose: str
-    values: dict[str, str] = {}
+    values: dict[str, str] = Field(default_factory=dict)
     note: str = ""
     artifacts: tuple[Artifact, ...] = ()
 
@@ -210,7 +210,7 @@ class TellParent(Effect):
     ok: bool
     cause: str = ""
     summary: str = ""
-    found: dict[str, str] = {}
+    found: dict[str, str] = Field(default_factory=dict)
 
 
 class StopChild(Effect):

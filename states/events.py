@@ -34,7 +34,7 @@ class Delegated(Event):
     kind: Literal["delegated"] = "delegated"
     by: str = ""
     checks: tuple[str, ...] = ()
-    answered_before: dict[str, str] = {}
+    answered_before: dict[str, str] = Field(default_factory=dict)
 
 
 class CheckFinished(Event):
@@ -54,7 +54,7 @@ class ChildFinished(Event):
     cause: str = ""
     evidence: tuple[Quote, ...] = ()
     summary: str = ""
-    found: dict[str, str] = {}
+    found: dict[str, str] = Field(default_factory=dict)
     """What an answer given to the child settles for this job (a copy to use, a download to go on without)."""
 
 
@@ -122,7 +122,7 @@ class LogsRead(Event):
     reason: str = ""
     there: tuple[str, ...] = ()
     """Files of the run's goals that were written since it was delegated, as the goals name them."""
-    series: dict[str, tuple[Point, ...]] = {}
+    series: dict[str, tuple[Point, ...]] = Field(default_factory=dict)
     """The values of the goals' metrics in this piece, by name."""
 
 

@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, Self
 
+from pydantic import Field
+
 from states.observation import Artifact, Capabilities, Observation
 from states.orders import Standing
 from states.policy import Policy
@@ -68,8 +70,8 @@ class Check(Frozen):
     mend: str = ""
     rule: str = ""
     question: str = ""
-    found: dict[str, Any] = {}
-    facts: dict[str, str] = {}
+    found: dict[str, Any] = Field(default_factory=dict)
+    facts: dict[str, str] = Field(default_factory=dict)
 
 
 class Attempt(Frozen):
@@ -162,7 +164,7 @@ class Job(Frozen):
     cluster: str = "local"
     language: Literal["en", "zh"] = "en"
     capabilities: Capabilities = Capabilities()
-    policy_set: dict[str, Any] = {}
+    policy_set: dict[str, Any] = Field(default_factory=dict)
     version: int = MACHINE_VERSION
 
     state: State = State.preflight
@@ -170,7 +172,7 @@ class Job(Frozen):
     state_since: datetime | None = None
     seq: int = 0
 
-    checks: dict[str, Check] = {}
+    checks: dict[str, Check] = Field(default_factory=dict)
     checks_open: tuple[str, ...] = ()
     checks_later: tuple[str, ...] = ()
     """Checks that look at the settled spec, so they come when all others have answered (C13)."""
@@ -180,12 +182,12 @@ class Job(Frozen):
     attempts: tuple[Attempt, ...] = ()
     questions: tuple[Question, ...] = ()
     asked_topics: tuple[str, ...] = ()
-    orders: Standing = Standing()
+    orders: Standing = Field(default_factory=Standing)
     """The standing orders that were in force when it was delegated."""
     by_order: tuple[str, ...] = ()
     """What they filled in of the request, in words."""
 
-    track: Track = Track()
+    track: Track = Field(default_factory=Track)
     verdict: Verdict | None = None
     diagnosis: Diagnosis = Diagnosis()
     logs_at: datetime | None = None
@@ -212,7 +214,7 @@ class Job(Frozen):
     notes: tuple[str, ...] = ()
     moments: tuple[Moment, ...] = ()
     parent: str = ""
-    children: dict[str, str] = {}
+    children: dict[str, str] = Field(default_factory=dict)
     """{child job id: what it is for} of smoke and preparation runs."""
 
     seen_at: datetime | None = None

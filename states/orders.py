@@ -107,7 +107,7 @@ class WorkOrder(Frozen):
 class Orders(Frozen):
     """One file of standing orders, all of it optional."""
 
-    questions: dict[Annotated[str, AfterValidator(_known_kind)], QuestionOrder] = {}
+    questions: dict[Annotated[str, AfterValidator(_known_kind)], QuestionOrder] = Field(default_factory=dict)
     capacity: CapacityOrder | None = None
     stop_when: tuple[StopCondition, ...] = ()
     budgets: Budgets = Budgets()
@@ -134,8 +134,8 @@ class Preference(NamedTuple):
 class Standing(Frozen):
     """The orders in force: the site's below the person's."""
 
-    site: Orders = Orders()
-    person: Orders = Orders()
+    site: Orders = Field(default_factory=Orders)
+    person: Orders = Field(default_factory=Orders)
 
     def deadline_s(self, kind: str) -> tuple[float, str] | None:
         """(seconds, whose order) for the deadline of a kind of question."""

@@ -14,6 +14,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from pydantic import Field
+
 from states.reading import Frozen, Quote
 
 Language = Literal["en", "zh"]
@@ -81,7 +83,7 @@ class Question(Frozen):
     topic: str
     asked_at: datetime
     answer_by: datetime
-    facts: dict[str, str] = {}
+    facts: dict[str, str] = Field(default_factory=dict)
     evidence: tuple[Quote, ...] = ()
     status: Status = Status.open
     chosen: str = ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 Owner = Literal["user", "infra", "image", "data", "network", "unknown"]
 Role = Literal["root", "cascade", "confirmation", "advice", "noise"]
@@ -107,7 +107,7 @@ class Progress(Frozen):
     loss_nan_run: int = 0
     loss_missing_steps: int = 0
     overflow_run: int = 0
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float] = Field(default_factory=dict)
     rate_per_s: float | None = None
     log_eta_s: float | None = None
     cadence_s: float | None = None
@@ -159,7 +159,7 @@ class Digest(Frozen):
     fingerprint: hash of the piece, so that "the same text again" is known without keeping it.
     """
 
-    progress: Progress = Progress()
+    progress: Progress = Field(default_factory=Progress)
     diagnosis: Diagnosis = Diagnosis()
     fresh: bool = False
     lines_read: int = 0
@@ -201,7 +201,7 @@ class Track(Frozen):
     rate_per_s: float | None = None
     counters: tuple[Counter, ...] = ()
     main: Counter | None = None
-    highest: dict[str, float] = {}
+    highest: dict[str, float] = Field(default_factory=dict)
     losses: tuple[Point, ...] = ()
     nan_since: datetime | None = None
     phase: str = ""
@@ -214,9 +214,9 @@ class Track(Frozen):
     eta_s: float | None = None
     eta_spread_s: float | None = None
     log_eta_s: float | None = None
-    cadences: dict[str, float] = {}
+    cadences: dict[str, float] = Field(default_factory=dict)
     rate_spread: float | None = None
-    bests: dict[str, Best] = {}
+    bests: dict[str, Best] = Field(default_factory=dict)
     """What the plateau goals of the request remember (`conditions.plateaus`)."""
 
 

@@ -62,7 +62,7 @@ class Request(Frozen):
     priority: int | None = Field(default=None, ge=1, le=9)
     group: str | None = None
     mounts: tuple[str, ...] = ()
-    env: dict[str, str] = {}
+    env: dict[str, str] = Field(default_factory=dict)
     extra_args: tuple[str, ...] = ()
     workspace: str | None = None
     outputs: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Request(Frozen):
     existing: Existing | None = None
     insist: bool = False
     """Run it on the cluster although it looks like a light, quick step (C1)."""
-    policy: dict[str, float | int | bool | str] = {}
+    policy: dict[str, float | int | bool | str] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -128,7 +128,7 @@ class Spec(Frozen):
     priority: int = 1
     group: str = ""
     mounts: tuple[str, ...] = ()
-    env: dict[str, str] = {}
+    env: dict[str, str] = Field(default_factory=dict)
     extra_args: tuple[str, ...] = ()
     workspace: str = ""
     time_limit_s: float | None = None

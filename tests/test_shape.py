@@ -9,10 +9,12 @@ Never: a rule without its reason, or an exception without one.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from importlinter.cli import lint_imports
@@ -54,11 +56,10 @@ MAY_READ_A_CLOCK = {
 SHARED_CLUSTER_MODULES = {"__init__", "base", "run", "wrapper", "logfile", "local_time"}
 """The seam and what clusters share: everything else in agent/clusters/ belongs to one concrete cluster."""
 MAY_NAME_A_CLUSTER = {
-    "agent/app.py": "the composition root",
     "agent/scenarios/scripts.py": "a scenario's cluster is the scripted one, by definition",
     "agent/scenarios/world.py": "so is the world's that it is played in",
-    "agent/simulate.py": "so is a simulated world's",
 }
+"""The composition root (`agent/app.py`) names them as text, so that only the one that is used is imported."""
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -69,8 +70,14 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@functools.cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def offenders(paths: Iterable[Path], fault: Callable[[Path], Any]) -> dict[str, Any]:
+    """{file: what is wrong with it} of the files in which something is."""
+    return {name_of(path): found for path in paths if (found := fault(path))}
 
 
 PRODUCT = python_files("agent", "states", "prompts", "examples")
@@ -100,10 +107,12 @@ def foreign_to_states(tree: ast.AST, may: set[str] = STATES_MAY_IMPORT) -> list[
     return [name for name in imported(tree) if name.split(".")[0] not in may]
 
 
-@pytest.mark.parametrize("path", python_files("states"), ids=name_of)
-def test_states_imports_data_modules_only(path: Path) -> None:
-    may = STATES_MAY_IMPORT | ({"sys", "argparse"} if path.name == "__main__.py" else set())
-    assert foreign_to_states(tree_of(path), may) == []
+def test_states_imports_data_modules_only() -> None:
+    def fault(path: Path) -> list[str]:
+        may = STATES_MAY_IMPORT | ({"sys", "argparse"} if path.name == "__main__.py" else set())
+        return foreign_to_states(tree_of(path), may)
+
+    assert offenders(python_files("states"), fault) == {}
 
 
 def test_the_states_rule_bites() -> None:
@@ -111,18 +120,19 @@ def test_the_states_rule_bites() -> None:
     assert foreign_to_states(ast.parse(wrong)) == ["os.path", "time.monotonic"]
 
 
+CONCRETE_CLUSTERS = {path.stem for path in python_files("agent/clusters")} - SHARED_CLUSTER_MODULES
+
+
 def clusters_named(tree: ast.AST) -> set[str]:
     """Concrete clusters that a file imports."""
     parts = (name.split(".") for name in imported(tree) if name.startswith("agent.clusters."))
-    concrete = {path.stem for path in python_files("agent/clusters")} - SHARED_CLUSTER_MODULES
-    return {part[2] for part in parts} & concrete
+    return {part[2] for part in parts} & CONCRETE_CLUSTERS
 
 
-@pytest.mark.parametrize("path", python_files("agent"), ids=name_of)
-def test_only_the_composition_root_names_a_cluster(path: Path) -> None:
-    if name_of(path) in MAY_NAME_A_CLUSTER or path.is_relative_to(ROOT / "agent" / "clusters"):
-        return
-    assert clusters_named(tree_of(path)) == set()
+def test_only_the_composition_root_names_a_cluster() -> None:
+    named = offenders(python_files("agent"), lambda path: clusters_named(tree_of(path)))
+    outside = {name for name in named if not name.startswith("agent/clusters/")}
+    assert outside == set(MAY_NAME_A_CLUSTER)
 
 
 # --- time, chance and identity are ports -------------------------------------------------------------------
@@ -141,10 +151,10 @@ def ambient(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", python_files("agent", "states"), ids=name_of)
-def test_only_the_clock_tells_the_time(path: Path) -> None:
-    if name_of(path) not in MAY_READ_A_CLOCK:
-        assert ambient(tree_of(path)) == []
+def test_only_the_clock_tells_the_time() -> None:
+    found = offenders(python_files("agent", "states"), lambda path: ambient(tree_of(path)))
+    assert {name: uses for name, uses in found.items() if name not in MAY_READ_A_CLOCK} == {}
+    assert set(MAY_READ_A_CLOCK) - set(found) == set(), "an exception that nothing needs any more"
 
 
 def test_the_clock_rule_bites() -> None:
@@ -160,29 +170,32 @@ def test_the_clock_rule_bites() -> None:
 # --- what a file says of itself, and how long it gets ------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_every_file_says_what_it_is_for(path: Path) -> None:
-    tree = tree_of(path)
-    doc = ast.get_docstring(tree) or ""
-    assert doc, "no module docstring"
-    if path in PRODUCT and path.name != "__main__.py" and "migrations" not in path.parts:
-        assert re.search(r"^Never: ", doc, re.MULTILINE), 'no "Never: ..." paragraph: what must it never do?'
+def test_every_file_says_what_it_is_for() -> None:
+    assert offenders(EVERYTHING, lambda path: not ast.get_docstring(tree_of(path))) == {}
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_no_file_is_a_drawer(path: Path) -> None:
-    assert BANNED_NAMES.isdisjoint((path.stem, *path.relative_to(ROOT).parts[:-1]))
+def test_every_file_of_the_product_says_what_it_must_never_do() -> None:
+    def fault(path: Path) -> bool:
+        excused = path.name == "__main__.py" or "migrations" in path.parts
+        return not excused and not re.search(
+            r"^Never: ", ast.get_docstring(tree_of(path)) or "", re.MULTILINE
+        )
+
+    assert offenders(PRODUCT, fault) == {}
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_no_file_is_too_long(path: Path) -> None:
-    too_long = len(path.read_text(encoding="utf-8").splitlines()) > FILE_LINES_MAX
-    explained = name_of(path) in LONG_FILES
-    assert too_long == explained, "stale entry in LONG_FILES" if explained else f"over {FILE_LINES_MAX} lines"
+def test_no_file_is_a_drawer() -> None:
+    assert (
+        offenders(EVERYTHING, lambda path: BANNED_NAMES & {path.stem, *name_of(path).split("/")[:-1]}) == {}
+    )
 
 
-def test_every_long_file_is_still_there() -> None:
-    assert [name for name in LONG_FILES if not (ROOT / name).is_file()] == []
+def test_no_file_is_too_long() -> None:
+    def fault(path: Path) -> int:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        return lines if lines > FILE_LINES_MAX else 0
+
+    assert set(offenders(EVERYTHING, fault)) == set(LONG_FILES)
 
 
 def long_functions(tree: ast.AST) -> list[str]:
@@ -198,9 +211,8 @@ def long_functions(tree: ast.AST) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_no_function_is_too_long(path: Path) -> None:
-    assert long_functions(tree_of(path)) == []
+def test_no_function_is_too_long() -> None:
+    assert offenders(EVERYTHING, lambda path: long_functions(tree_of(path))) == {}
 
 
 def test_the_length_rule_bites() -> None:

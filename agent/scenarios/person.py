@@ -29,6 +29,8 @@ class Person:
         self.wrong: list[str] = []
         self._answers = list(world.story.answers)
         self._actions = sorted(world.story.actions, key=lambda action: action.at)
+        self._found: dict[int, tuple[Job, Question] | None] = {}
+        self._found_at = (-1, -1)
 
     @property
     def is_done(self) -> bool:
@@ -97,7 +99,15 @@ class Person:
         return question.answer_by + timedelta(microseconds=grid_us)
 
     def _question(self, answer: Answer) -> tuple[Job, Question] | None:
-        """The newest question that the answer means."""
+        """The newest question that the answer means; looked for again only when something was written."""
+        mark = (self.world.store.written, len(self.world.seen))
+        if self._found_at != mark:
+            self._found_at, self._found = mark, {}
+        if id(answer) not in self._found:
+            self._found[id(answer)] = self._look_for(answer)
+        return self._found[id(answer)]
+
+    def _look_for(self, answer: Answer) -> tuple[Job, Question] | None:
         for job_id in self.world.seen:
             job = self.world.store.load(job_id)
             for question in reversed(job.questions):

@@ -38,8 +38,10 @@ def plain(text: str, limit: int = TEXT_CHARS_MAX) -> str:
     """
     # Cut first, generously: what is thrown away anyway must not cost time.
     bare = _ESCAPE.sub("", text[: limit * 8 + 64])
-    kept = (sign for sign in bare if sign.isspace() or unicodedata.category(sign) not in _UNSAFE)
-    shown = " ".join("".join(kept).split())
+    shown = " ".join(bare.split())
+    if not shown.isprintable():
+        kept = (sign for sign in bare if sign.isspace() or unicodedata.category(sign) not in _UNSAFE)
+        shown = " ".join("".join(kept).split())
     return shown if len(shown) <= limit else shown[: max(limit - 1, 0)].rstrip() + CUT
 
 

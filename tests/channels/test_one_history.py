@@ -37,7 +37,7 @@ def slack() -> Iterator[Slack]:
 
 @pytest.fixture
 def wk(tmp_path: Path, slack: Slack, eventually: Callable[..., Any]) -> Iterator[Wk]:
-    program = Wk(tmp_path / "wk", tmp_path / "bytecode")
+    program = Wk(tmp_path / "wk")
     config = program.home / "config" / "config.yaml"
     config.write_text(QUICK + CONFIG.format(api=slack.api), encoding="utf-8")
     program.env |= {"SLACK_BOT_TOKEN": "xoxb-of-this-test", "SLACK_APP_TOKEN": "xapp-of-this-test"}

@@ -34,14 +34,9 @@ def receiver() -> Iterator[Receiver]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bytecode")
-
-
 @pytest.fixture
-def wk(tmp_path: Path, bytecode: Path, receiver: Receiver, eventually: Callable[..., Any]) -> Iterator[Wk]:
-    program = Wk(tmp_path / "wk", bytecode)
+def wk(tmp_path: Path, receiver: Receiver, eventually: Callable[..., Any]) -> Iterator[Wk]:
+    program = Wk(tmp_path / "wk")
     (program.home / "config" / "config.yaml").write_text(QUICK + CONFIG, encoding="utf-8")
     program.env |= {"CI_URL": f"{receiver.url}/in", "CI_SECRET": SECRET}
     yield program

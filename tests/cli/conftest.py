@@ -11,22 +11,17 @@ import pytest
 from tests.cli.program import Ran, Wk, steps
 
 
-@pytest.fixture(scope="session")
-def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bytecode")
-
-
 @pytest.fixture
-def wk(tmp_path: Path, bytecode: Path, eventually: Callable[..., Any]) -> Iterator[Wk]:
-    program = Wk(tmp_path / "wk", bytecode)
+def wk(tmp_path: Path, eventually: Callable[..., Any]) -> Iterator[Wk]:
+    program = Wk(tmp_path / "wk")
     yield program
     program.close(eventually)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, bytecode: Path) -> tuple[Wk, Ran, str]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Wk, Ran, str]:
     """A run that was followed to its success without a terminal: the program, what it printed, the run's id."""
-    program = Wk(tmp_path_factory.mktemp("finished") / "wk", bytecode)
+    program = Wk(tmp_path_factory.mktemp("finished") / "wk")
     ran = program("run", "--name", "digits", "--output", "out.txt", "--", steps(6, 0.25))
     (run,) = program.board()
     return program, ran, str(run["id"])

@@ -61,7 +61,7 @@ class Ran(NamedTuple):
 class Wk:
     """The program with the home and the workspace of one test."""
 
-    def __init__(self, folder: Path, bytecode: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
         self.workspace = folder / "workspace"
         self.workspace.mkdir(parents=True)
@@ -72,8 +72,6 @@ class Wk:
             "HOME": str(folder),
             "WATCHKEEPER_HOME": str(self.home),
             "PYTHONPATH": str(ROOT),
-            # Compiled once for all the processes of these tests, wherever bytecode is not kept otherwise.
-            "PYTHONPYCACHEPREFIX": str(bytecode),
             "LC_ALL": "C.UTF-8",
         }
 

@@ -8,10 +8,10 @@ from tests.cli.program import Ran, Wk
 
 
 def test_a_run_goes_to_another_home_and_is_explained_there(
-    finished: tuple[Wk, Ran, str], tmp_path: Path, bytecode: Path
+    finished: tuple[Wk, Ran, str], tmp_path: Path
 ) -> None:
     program, _, run = finished
-    other = Wk(tmp_path / "other", bytecode)
+    other = Wk(tmp_path / "other")
     file = tmp_path / "run.jsonl"
     assert program("export", run, "--to", str(file)).code == 0
     again = program("export", run, "--to", str(file), "--json")
@@ -26,10 +26,10 @@ def test_a_run_goes_to_another_home_and_is_explained_there(
 
 
 def test_a_home_is_backed_up_and_restored_elsewhere(
-    finished: tuple[Wk, Ran, str], tmp_path: Path, bytecode: Path
+    finished: tuple[Wk, Ran, str], tmp_path: Path
 ) -> None:
     program, _, run = finished
-    other = Wk(tmp_path / "other", bytecode)
+    other = Wk(tmp_path / "other")
     copy = tmp_path / "copy.db"
     made = program("backup", str(copy), "--json")
     assert made.code == 0, made.err
@@ -43,9 +43,9 @@ def test_a_home_is_backed_up_and_restored_elsewhere(
 
 
 def test_before_an_upgrade_nothing_is_changed(
-    tmp_path: Path, bytecode: Path, finished: tuple[Wk, Ran, str]
+    tmp_path: Path, finished: tuple[Wk, Ran, str]
 ) -> None:
-    empty = Wk(tmp_path / "empty", bytecode)
+    empty = Wk(tmp_path / "empty")
     looked = empty("doctor", "--upgrade", "--json")
     assert looked.code == 0, looked.err
     assert looked.data == [{"name": "database", "level": "ok", "said": "there is none yet", "mend": ""}]

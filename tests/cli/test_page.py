@@ -71,7 +71,7 @@ def test_without_its_packages_it_says_how_to_get_them(wk: Wk, eventually: Callab
     (broken / "uvicorn.py").write_text("raise ImportError('no uvicorn', name='uvicorn')", encoding="utf-8")
     wk.env["PYTHONPATH"] = f"{broken}:{wk.env['PYTHONPATH']}"
     process = wk.start("serve")
-    eventually(lambda: (present := wk.resident()) is not None and present.pid)
+    eventually(lambda: (present := wk.resident()) is not None and present.ready)
     process.terminate()
     ran = finish(process)
     assert ran.code == 0

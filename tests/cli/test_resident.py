@@ -22,11 +22,11 @@ def test_one_holds_the_place_and_tells_who_it_is(tmp_path: Path) -> None:
     assert not second.claim()
     starting = second.holder()
     assert starting is not None
-    assert starting.pid == 0
+    assert (starting.pid, starting.ready) == (os.getpid(), False)
     first.ready()
     present = second.holder()
     assert present is not None
-    assert present.pid == os.getpid()
+    assert (present.pid, present.ready) == (os.getpid(), True)
     first.release()
     assert second.holder() is None
     assert second.claim()

@@ -19,11 +19,11 @@ from mcp import Client
 from agent.app import App, build
 from agent.mcp.http import mount
 from agent.people import People, Role
-from tests.cli.conftest import bytecode, wk
+from tests.cli.conftest import wk
 from tests.cli.program import QUICK
 from tests.mcp.chat import Era, http
 
-__all__ = ["bytecode", "wk"]
+__all__ = ["wk"]
 
 
 class Served(NamedTuple):

@@ -85,8 +85,8 @@ class Replica:
 class Lab:
     """One database, one cluster (this machine), any number of replicas, and the person's own process (`app`)."""
 
-    def __init__(self, folder: Path, url: str, bytecode: Path) -> None:
-        self._folder, self._url, self._bytecode = folder, url, bytecode
+    def __init__(self, folder: Path, url: str) -> None:
+        self._folder, self._url = folder, url
         self.replicas: list[Replica] = []
         self._places: list[Path] = []
         self.workspace = folder / "workspace"
@@ -107,7 +107,6 @@ class Lab:
             "WATCHKEEPER_HOME": str(home),
             "WATCHKEEPER_DATABASE_URL": url,
             "PYTHONPATH": str(ROOT),
-            "PYTHONPYCACHEPREFIX": str(self._bytecode),
             "LC_ALL": "C.UTF-8",
         }
 
@@ -144,16 +143,10 @@ class Lab:
 
 
 @pytest.fixture
-def lab(shared: Store, postgres_url: str, tmp_path: Path, bytecode: Path) -> Iterator[Lab]:
-    made = Lab(tmp_path, postgres_url, bytecode)
+def lab(shared: Store, postgres_url: str, tmp_path: Path) -> Iterator[Lab]:
+    made = Lab(tmp_path, postgres_url)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="session")
-def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled once for all replicas."""
-    return tmp_path_factory.mktemp("bytecode")
 
 
 Eventually = Callable[..., Any]

@@ -26,7 +26,7 @@ MISSING = "python3 train.py --epochs 3"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     need_a_browser()
-    made = Served(Wk(tmp_path_factory.mktemp("served") / "wk", tmp_path_factory.mktemp("bytecode")))
+    made = Served(Wk(tmp_path_factory.mktemp("served") / "wk"))
     yield made
     said = made.close()
     assert "Traceback" not in said
