@@ -63,12 +63,14 @@ class Wakes:
     def close(self) -> None:
         """Stop the timers, finish the look and the turns under way.
 
-        The scheduler is not asked to wait: it would hold its own lock, which the look under way may want.
+        The scheduler is not asked to wait: it would hold its own lock, which the look under way may want. Its jobs
+        go first: one that is stopped in the middle of a round no longer finds the job it runs, and dies of it.
         """
+        self._closed = True
+        self._scheduler.remove_all_jobs()  # returns when the round under way is over
         self._scheduler.shutdown(wait=False)
         with self._looking:
-            self._closed = True
-        self._workers.close()
+            self._workers.close()
 
     def nudge(self) -> None:
         """Something was put into the store: look now."""
@@ -97,7 +99,7 @@ class Wakes:
 
     def _arm(self) -> None:
         """Put the one date job at the earliest timer or postponed effect."""
-        if not self._scheduler.running:
+        if self._closed:
             return
         try:
             times = [

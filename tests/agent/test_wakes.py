@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from apscheduler.jobstores.memory import MemoryJobStore
 
 from agent.clock import SystemClock
 from agent.clusters.scripted import JobScript, Moment
@@ -120,6 +121,35 @@ def test_a_close_in_the_middle_of_a_look_comes_to_an_end(here: Desk, eventually:
     closing.start()
     closing.join(20)
     assert not closing.is_alive()
+
+
+def test_a_close_in_the_middle_of_a_round_leaves_the_timer_alive(
+    here: Desk, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler that is stopped while it hands out what is due no longer finds that job, and its thread dies."""
+    due, asked, go = MemoryJobStore.get_due_jobs, Event(), Event()
+
+    def slow(store: MemoryJobStore, now: Any) -> Any:
+        found = due(store, now)
+        if found and not asked.is_set():
+            asked.set()
+            assert go.wait(20)
+        return found
+
+    monkeypatch.setattr(MemoryJobStore, "get_due_jobs", slow)
+    wakes = Wakes(here.ports, workers=1, sweep_s=60)
+    died: list[Any] = []
+    monkeypatch.setattr("threading.excepthook", died.append)
+    wakes.start()
+    assert asked.wait(20)
+    closing = Thread(target=wakes.close, daemon=True)
+    closing.start()
+    eventually(lambda: wakes._closed or not wakes._scheduler.running)
+    go.set()
+    closing.join(20)
+    assert not closing.is_alive()
+    eventually(lambda: not wakes._scheduler.running)
+    assert died == []
 
 
 def test_nothing_spins_while_an_effect_is_being_performed(here: Desk, eventually: Eventually) -> None:
