@@ -19,7 +19,7 @@ DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-again engines test-slow fuzz bench lint format check lock docs sbom release audit clean
+.PHONY: help demo test test-real test-again engines test-slow fuzz bench lint format check lock docs sbom release audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,11 +33,14 @@ demo: $(VENV)/run.stamp ## Delegate two real training runs to this machine and w
 # The suites mostly wait for real processes, so twice the cores are not too many.
 WORKERS ?= 4
 
-test: $(VENV)/dev.stamp ## Run the tests
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+test: $(VENV)/dev.stamp ## Run the tests that need nothing but Python
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not real"
+
+test-real: $(VENV)/dev.stamp ## Run the tests on real engines (Slurm, Ray, PostgreSQL, Chromium), where there are some
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "real and not slow"
 
 test-again: $(VENV)/dev.stamp ## Run what failed last time once more, alone
-	$(BIN)/python -m pytest -q --last-failed
+	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
 
 engines: .engines/ray.stamp ## Install what tests of real engines need and no package manager has (Ray)
 
@@ -65,7 +68,7 @@ format: $(VENV)/dev.stamp ## Put the code into the house's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-check: lint test ## Everything that CI runs
+check: lint test test-real ## Everything that CI runs
 
 docs: $(VENV)/dev.stamp ## Write the generated pages under docs/ anew
 	$(BIN)/python docs/generate.py

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO
 
 from agent.clock import Clock
@@ -47,6 +48,8 @@ def _started(env: Mapping[str, str], folder: Path, resident: Resident, clock: Cl
     while (clock.now() - began).total_seconds() < START_WAIT_S:
         present = resident.holder()
         if present is not None and present.ready:
+            # Whoever started it may live longer than it (a chat agent's server), and reaps it then.
+            Thread(target=process.wait, name="reap-resident", daemon=True).start()
             return present
         if process.poll() is not None and process.returncode != 0:
             break

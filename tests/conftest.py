@@ -88,6 +88,26 @@ def unit_of(nodeid: str) -> str:
     return next((word for word in ENGINES if f"/test_{word}" in path or f"/clusters/{word}/" in path), path)
 
 
+REAL = (
+    "tests/clusters/slurm/", "tests/clusters/ray/", "tests/replicas/", "test_browser", "_on_a_real_",
+    "tests/channels/test_one_history.py",
+)  # fmt: skip
+"""Suites that start a scheduler, a database server or a browser; so does whatever runs on PostgreSQL."""
+
+
+def is_real(item: pytest.Item) -> bool:
+    """Whether the test stands on a real engine, which `make test-real` runs."""
+    on = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    postgres = "postgresql" in on or "postgres_url" in getattr(item, "fixturenames", ())
+    return postgres or any(word in item.nodeid for word in REAL)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marked as it is found, before marks are chosen by (`-m`)."""
+    if is_real(item):
+        item.add_marker("real")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first; the order is the same in every worker."""
 

@@ -1,22 +1,29 @@
-"""`wk` in a subprocess with a home of its own, the jobs it runs, and what it printed.
+"""`wk` with a home of its own, the jobs it runs, and what it printed.
 
+A command that ends by itself runs within this process, with its own environment, folder and streams: a start costs
+most of a second. What stays (`start`), what is killed and what must be a process (`process`) is one.
 To wait for something, or to count what the cluster has, the database and the cluster are looked at directly: that is
 quick, and no command vouches for itself.
 
-Never: a command called in this process; a stand-in for the cluster.
+Never: a stand-in for the cluster, or for a resident agent.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
+from agent.cli import output, run
 from agent.clock import SystemClock
 from agent.clusters.local import LocalCluster
 from agent.peek import Peek
@@ -76,11 +83,27 @@ class Wk:
         }
 
     def __call__(self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Ran:
-        """Run one command to its end."""
+        """Run one command to its end, as `agent.__main__` does. What it starts to live on is a process."""
+        given, out, err = io.TextIOWrapper(io.BytesIO(stdin.encode())), io.StringIO(), io.StringIO()
+        with ExitStack() as stack:
+            stack.enter_context(patch.dict(os.environ, {**self.env, **(env or {})}, clear=True))
+            stack.enter_context(patch.object(sys, "stdin", given))
+            stack.enter_context(chdir(self.workspace))
+            stack.enter_context(as_it_was())
+            stack.enter_context(redirect_stdout(out))
+            stack.enter_context(redirect_stderr(err))
+            try:
+                code = run(words)
+            except SystemExit as ended:  # of a completion
+                code = int(ended.code or 0)
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    def process(self, *words: str, stdin: str = "") -> Ran:
+        """Run one command to its end in a process of its own."""
         ran = subprocess.run(
             [sys.executable, "-m", "agent", *words],
             cwd=self.workspace,
-            env={**self.env, **(env or {})},
+            env=self.env,
             input=stdin,
             capture_output=True,
             text=True,
@@ -125,6 +148,20 @@ class Wk:
         if present is not None and present.pid:
             os.kill(present.pid, signal.SIGTERM)
             eventually(lambda: self.resident() is None)
+
+
+@contextmanager
+def as_it_was() -> Iterator[None]:
+    """What a command leaves to the end of its process is put back here: its log handlers, its open store."""
+    with patch.object(logging.root, "handlers", []), patch.object(logging.root, "level", logging.WARNING):
+        try:
+            yield
+        finally:
+            for handler in logging.root.handlers:
+                handler.close()
+            while output._opened:
+                if "store" in vars(opened := output._opened.pop()):
+                    opened.store.close()
 
 
 def finish(process: subprocess.Popen[str]) -> Ran:
