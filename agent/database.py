@@ -8,6 +8,7 @@ Never: a query about jobs (those are in `store`, `asked` and `due`); a transacti
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from sqlalchemy import (
     event,
     update,
 )
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
 
 from agent.tables import EffectRow, EventRow, JobRow, MessageRow, microseconds
@@ -59,6 +61,7 @@ class Database:
     def __init__(self, url: str, *, redact: Redact = lambda value: value, grid_s: float = 1.0) -> None:
         self.url = url
         self.engine = _engine(url)
+        self._writing = self.engine.execution_options(write=True)
         self._redact = redact
         self._grid_us = max(1, int(grid_s * 1_000_000))
 
@@ -85,7 +88,7 @@ class Database:
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        with self.engine.connect().execution_options(write=True) as connection, connection.begin():
+        with self._writing.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -116,8 +119,11 @@ def _engine(url: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        write = connection.get_execution_options().get("write")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+        begin = "BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN"
+        try:  # past SQLAlchemy, which would take longer over these words than over a query
+            connection.connection.cursor().execute(begin)
+        except sqlite3.OperationalError as error:
+            raise OperationalError(begin, None, error) from error
 
     return engine
 

@@ -12,7 +12,6 @@ Never: keep, log or return a value; let a broken log record through unredacted.
 from __future__ import annotations
 
 import base64
-import functools
 import html
 import json
 import logging
@@ -30,6 +29,8 @@ VALUE_LENGTH_MIN = 6
 
 SHORT = 64
 """Characters; longer texts are looked at each time and not kept."""
+KNOWN_MAX = 4096
+"""Short texts whose redacted form is kept: every event repeats states, rules and units."""
 
 DEPTH_MAX = 64
 """Levels of nesting that `value` follows; deeper ones are replaced as a whole."""
@@ -64,15 +65,26 @@ class Redactor:
         forms = {form: name for name, value in named for form in _forms(value)}
         # The longest first: where one secret holds another, the whole of it is one mark.
         self._forms = sorted(forms.items(), key=lambda item: -len(item[0]))
+        self._known: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"Redactor({len(self._forms)} spellings)"
 
     def text(self, text: str) -> str:
-        """The text with a mark in place of each credential; the same object when there is none.
+        """The text with a mark in place of each credential; an equal text when there is none.
 
         A NUL or half a character (a lone surrogate), which neither PostgreSQL nor UTF-8 can hold, is a `?` in it.
         """
+        if len(text) > SHORT:
+            return self._redacted(text)
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            known = self._known[text] = self._redacted(text)
+        return known
+
+    def _redacted(self, text: str) -> str:
         text = self._marked(text, self._found(text))
         for unseen in (_UNSEEN, _SIGN):  # one reader takes a whole sequence out, another only its first sign
             if unseen.search(text) is not None:
@@ -83,7 +95,7 @@ class Redactor:
     def _found(self, text: str) -> list[Finding]:
         """What is to be replaced, in order and apart."""
         known = [f for form, name in self._forms if form in text for f in _places(text, form, name)]
-        found = joined([*known, *_credentials(text)])
+        found = joined([*known, *find_credentials(text)])
         return list(_clear_of_marks(found, text)) if found else []
 
     def _marked(self, text: str, found: Sequence[Finding]) -> str:
@@ -144,14 +156,6 @@ class Redactor:
             label = re.sub(r"[^\w.-]", "", name.strip("-"))[:48]
             return f"[redacted:{self._label(label)}]"
         return self._nested(item, depth)
-
-
-def _credentials(text: str) -> tuple[Finding, ...]:
-    """`find_credentials`; the words that every event repeats (states, rules, units) are looked at once."""
-    return _short_credentials(text) if len(text) <= SHORT else find_credentials(text)
-
-
-_short_credentials = functools.lru_cache(maxsize=4096)(find_credentials)
 
 
 def _forms(value: str) -> set[str]:

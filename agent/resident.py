@@ -81,7 +81,6 @@ class Resident:
         finally:
             os.close(descriptor)
 
-
     def _tell(self, *, ready: bool) -> None:
         assert self._held is not None
         told = Presence(os.getpid(), self._clock.now().isoformat(timespec="seconds"), ready)

@@ -19,7 +19,7 @@ from agent.migrations import current
 from agent.tables import SCHEMA_VERSION
 from states.events import parse_event
 from states.job import Job, restored
-from states.replay import WORDING, Asked, Divergence, apart, divergence, fold, origin
+from states.replay import WORDING, Asked, Divergence, apart, origin, retold
 from states.versions import lift_event, lift_snapshot, may_be_lifted
 
 Level = Literal["same", "reworded", "different", "impossible"]
@@ -80,9 +80,9 @@ def seen(job: Record, events: Sequence[Record], effects: Sequence[Record]) -> Se
         for row in effects:
             asked.setdefault(row["seq"], []).append(row["body"])
         recorded = [Asked(row["seq"], row["to"], tuple(asked.get(row["seq"], ()))) for row in events]
-        found = divergence(origin(stored), happened, recorded)
+        told, found = retold(origin(stored), happened, recorded)
         if found is None or found.what == "wording":
-            found = _apart(fold(origin(stored), happened), stored) or found
+            found = _apart(told, stored) or found
     except Exception as error:  # whatever it is: this version cannot carry this run
         return Seen(run, "impossible", f"{type(error).__name__}: {error}"[:400])
     if found is None:

@@ -64,7 +64,9 @@ _EVENTS_OF_JOB = (
     .order_by(EVENTS.c.seq)
 )
 _EFFECTS_OF_JOB = (
-    select(EFFECTS).where(EFFECTS.c.job_id == bindparam("job")).order_by(EFFECTS.c.seq, EFFECTS.c.n)
+    select(EFFECTS)
+    .where(EFFECTS.c.job_id == bindparam("job"), EFFECTS.c.seq > bindparam("after"))
+    .order_by(EFFECTS.c.seq, EFFECTS.c.n)
 )
 
 
@@ -193,10 +195,10 @@ class Store(AskedEffects, DueJobs):
             )
         return [parse_event(lift_event(row["body"])) for row in rows]
 
-    def effects_of(self, job_id: str) -> list[Record]:
-        """Every effect that was asked for a run, in order."""
+    def effects_of(self, job_id: str, *, after_seq: int = -1) -> list[Record]:
+        """The effects that were asked for a run, in order."""
         with self._read() as connection:
-            return records(connection, _EFFECTS_OF_JOB, job=job_id)
+            return records(connection, _EFFECTS_OF_JOB, job=job_id, after=after_seq)
 
     def _load(self, connection: Connection, job_id: str, *, lock: bool = False) -> Job:
         query = _JOB_LOCKED if lock and connection.dialect.name == "postgresql" else _JOB

@@ -81,8 +81,9 @@ def fold(job: Job, events: Iterable[AnyEvent]) -> Job:
     return job
 
 
-def divergence(job: Job, events: Sequence[AnyEvent], recorded: Sequence[Asked]) -> Divergence | None:
-    """The first difference between the recorded history and the one this machine would make; None: the same.
+def retold(job: Job, events: Sequence[AnyEvent], recorded: Sequence[Asked]) -> tuple[Job, Divergence | None]:
+    """The run after these events (or the first that differs), and the first difference between the recorded history
+    and the one this machine would make; None: the same.
 
     events and recorded run in parallel. A difference in decisions wins over one in wording alone.
     """
@@ -92,9 +93,9 @@ def divergence(job: Job, events: Sequence[AnyEvent], recorded: Sequence[Asked]) 
         job = taken.job
         found = _compare(event, before, taken)
         if found is not None and found.what != "wording":
-            return found
+            return job, found
         reworded = reworded or found
-    return reworded
+    return job, reworded
 
 
 def apart(folded: Job, stored: Job) -> Divergence | None:

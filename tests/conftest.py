@@ -97,7 +97,11 @@ REAL = (
 
 def is_real(item: pytest.Item) -> bool:
     """Whether the test stands on a real engine, which `make test-real` runs."""
-    on = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    on = (
+        item.callspec.params.values()
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else ()
+    )
     postgres = "postgresql" in on or "postgres_url" in getattr(item, "fixturenames", ())
     return postgres or any(word in item.nodeid for word in REAL)
 

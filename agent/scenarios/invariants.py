@@ -18,7 +18,7 @@ from agent.scenarios.world import World
 from states.events import parse_event
 from states.job import WATCHED, Job, State
 from states.questions import Question, Status
-from states.replay import Asked, Divergence, advance, apart, divergence, origin
+from states.replay import Asked, apart, origin, retold
 
 OWN_STOPS = frozenset({"E5", "E6", "E7", "E8"})
 ASKED_STOPS = frozenset({"A2", "G2"})
@@ -136,22 +136,19 @@ class Invariants:
         if [row["seq"] for row in rows] != list(range(before.seq + 1, job.seq + 1)):
             yield f"I5: the journal has a gap: {[row['seq'] for row in rows]} up to {job.seq}"
             return
-        asked = self._asked(job)
+        asked = self._asked(job, before.seq)
         events = [parse_event(row["body"]) for row in rows]
         recorded = [Asked(row["seq"], row["to"], tuple(asked.get(row["seq"], ()))) for row in rows]
-        found: Divergence | None = divergence(before, events, recorded)
-        for event in events:
-            before = advance(before, event).job
-        self._folded[job.id] = before
-        if found := found or apart(before, job):
+        self._folded[job.id], found = retold(before, events, recorded)
+        if found := found or apart(self._folded[job.id], job):
             yield f"I5: the fold of the journal is not the run: {found}"
         for row in rows:
             if row["outcome"] != "ignored" and not row["rule"]:
                 yield f"I5: event {row['seq']} ({row['kind']}) names no rule"
 
-    def _asked(self, job: Job) -> dict[int, list[dict[str, Any]]]:
+    def _asked(self, job: Job, after_seq: int) -> dict[int, list[dict[str, Any]]]:
         asked: dict[int, list[dict[str, Any]]] = {}
-        for row in self.world.store.effects_of(job.id):
+        for row in self.world.store.effects_of(job.id, after_seq=after_seq):
             asked.setdefault(row["seq"], []).append(row["body"])
         return asked
 

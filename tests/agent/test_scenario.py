@@ -22,7 +22,7 @@ from agent.scenarios.world import Killed, World
 from agent.yamlfile import UserFileError, read_yaml
 from states.job import State
 from states.observation import Phase
-from states.replay import apart, divergence, fold, origin
+from states.replay import apart, fold, origin, retold
 from states.rulebook import RULES, SECTIONS, STATIC
 
 ROOT = Path(__file__).parents[2]
@@ -231,7 +231,7 @@ def test_the_fold_of_a_history_is_the_run(tmp_path: Path) -> None:
     assert apart(fold(origin(job), world.store.history(job_id)), job) is None
     shorter = fold(origin(job), world.store.history(job_id)[:-1])
     assert "snapshot" in str(apart(shorter, job))
-    assert divergence(origin(job), [], []) is None
+    assert retold(origin(job), [], [])[1] is None
 
 
 def test_a_recorded_run_is_scrubbed_and_decided_again(tmp_path: Path, home: Path) -> None:

@@ -25,9 +25,7 @@ def test_a_run_goes_to_another_home_and_is_explained_there(
     assert program("export", run).out.count("\n") == file.read_text().count("\n")
 
 
-def test_a_home_is_backed_up_and_restored_elsewhere(
-    finished: tuple[Wk, Ran, str], tmp_path: Path
-) -> None:
+def test_a_home_is_backed_up_and_restored_elsewhere(finished: tuple[Wk, Ran, str], tmp_path: Path) -> None:
     program, _, run = finished
     other = Wk(tmp_path / "other")
     copy = tmp_path / "copy.db"
@@ -42,9 +40,7 @@ def test_a_home_is_backed_up_and_restored_elsewhere(
     assert "move it away" in refused.err
 
 
-def test_before_an_upgrade_nothing_is_changed(
-    tmp_path: Path, finished: tuple[Wk, Ran, str]
-) -> None:
+def test_before_an_upgrade_nothing_is_changed(tmp_path: Path, finished: tuple[Wk, Ran, str]) -> None:
     empty = Wk(tmp_path / "empty")
     looked = empty("doctor", "--upgrade", "--json")
     assert looked.code == 0, looked.err

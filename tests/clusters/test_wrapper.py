@@ -188,7 +188,9 @@ def test_an_interrupt_reaches_the_command(jobs: Jobs) -> None:
 
 
 def test_a_signal_to_the_whole_group_comes_once(jobs: Jobs) -> None:
-    counts = "n=0; trap 'n=$((n+1)); echo $n' TERM; echo ready; while [ ! -e \"$1\" ]; do sleep 0.02; done; exit 0"
+    counts = (
+        "n=0; trap 'n=$((n+1)); echo $n' TERM; echo ready; while [ ! -e \"$1\" ]; do sleep 0.02; done; exit 0"
+    )
     gate = jobs.folder.with_name("gate")
     job = jobs("sh", "-c", counts, "sh", str(gate), whole_group=True)
     assert job.process.stdout is not None
