@@ -102,7 +102,11 @@ class Orderer(Speaker):
                 return self.ask("confirm_delete", slots, verb, meant.names, job=meant.one or "NAME")
         if condition or has("condition", text):
             return self.ask("stop_or_not", slots, verb, job=meant.one or "NAME")
-        return self.ask("stop_unsure", slots, verb, meant.names, job=meant.one or "NAME")
+        if not self.context.live:
+            return self.moot(verb, "nothing_live", slots)
+        if not meant.one:
+            return self.ask("which_stop", slots, verb, meant.names or self.context.live)
+        return self.ask("stop_unsure", slots, verb, meant.names, job=meant.one)
 
     def left_alone(self, text: str) -> Understood:
         """A negated order is an order to leave things as they are; nothing is asked, unless it is a question."""
