@@ -19,7 +19,7 @@ DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-real test-again engines test-slow fuzz bench lint format check lock docs sbom release audit clean
+.PHONY: help demo test test-real test-again engines test-slow fuzz soak bench lint format check lock docs sbom release audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test-slow: $(VENV)/dev.stamp ## Run the tests that take minutes
 
 fuzz: $(VENV)/dev.stamp ## Fuzz what reads the texts of others (SECONDS=60 for each target)
 	$(BIN)/python -m tests.security.fuzz --seconds $(or $(SECONDS),60)
+
+soak: $(VENV)/dev.stamp ## Run real jobs for MINUTES=120 while everything is killed at random; figures into the docs
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),120) --seed $(or $(SEED),1) --write docs/reliability.md
 
 bench: $(VENV)/dev.stamp ## Print the figures of the benchmarks
 	$(BIN)/python -m tests.benchmarks

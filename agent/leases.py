@@ -81,7 +81,8 @@ def free_all(store: Store, clock: Clock) -> None:
 
     The caller knows that nobody else is at work (a lock of the operating system, not a time-out).
     """
+    now = clock.now()
     with store.write() as connection:
         held = update(JOBS).where(JOBS.c.lease_until.is_not(None))
         connection.execute(held.values(lease_token="", lease_until=None))
-        connection.execute(update(JOBS).where(JOBS.c.wake_at.is_not(None)).values(wake_at=clock.now()))
+        connection.execute(update(JOBS).where(JOBS.c.wake_at > now).values(wake_at=now))

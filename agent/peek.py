@@ -21,6 +21,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUSY_S = 2.0
 URL_VARIABLE = "WATCHKEEPER_DATABASE_URL"
 SQLITE = "sqlite:///"
+NEWEST = "ORDER BY created_at DESC, id DESC LIMIT ?"
+IDS_MAX = 200
+"""As many as a completion can show."""
 
 
 class Row(NamedTuple):
@@ -51,8 +54,7 @@ class Peek:
         """Runs, newest first; [] where there is no database yet."""
         where = "WHERE ended_at IS NULL" if live else ""
         found = self._read(
-            "SELECT id, state, cluster, board, created_at, ended_at, wake_at FROM job "
-            f"{where} ORDER BY created_at DESC LIMIT ?",
+            f"SELECT id, state, cluster, board, created_at, ended_at, wake_at FROM job {where} {NEWEST}",
             (limit,),
         )
         return [
@@ -62,17 +64,15 @@ class Peek:
 
     def run_ids(self) -> list[str]:
         """Ids of runs, live ones first, newest first."""
-        return [
-            run
-            for (run,) in self._read(
-                "SELECT id FROM job ORDER BY ended_at IS NOT NULL, created_at DESC LIMIT ?", (200,)
-            )
-        ]
+        live = self._read(f"SELECT id FROM job WHERE ended_at IS NULL {NEWEST}", (IDS_MAX,))
+        over = self._read(f"SELECT id FROM job WHERE ended_at IS NOT NULL {NEWEST}", (IDS_MAX - len(live),))
+        return [run for (run,) in live + over]
 
     def may_know(self, text: str) -> bool:
         """Whether a run is meant by this text: its id, a beginning of it, or its attempt's name."""
-        query = "SELECT 1 FROM job WHERE substr(id, 1, ?) = ? OR attempt_name = ? LIMIT 1"
-        return bool(self._read(query, (len(text), text, text)))
+        begins = "SELECT 1 FROM job WHERE id BETWEEN ? AND ?"
+        query = f"{begins} UNION ALL SELECT 1 FROM job WHERE attempt_name = ? LIMIT 1"
+        return bool(self._read(query, (text, f"{text}\U0010ffff", text)))
 
     def question_ids(self) -> list[str]:
         """Ids of the open questions."""

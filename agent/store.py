@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    tuple_,
     update,
 )
 
@@ -26,6 +27,7 @@ from agent import crash
 from agent.asked import AskedEffects, effect_row
 from agent.database import EFFECTS, EVENTS, JOBS, MESSAGES, Database, Record, records
 from agent.due import DueJobs
+from agent.tables import UtcTime
 from states.board import board
 from states.events import AnyEvent, Observed, parse_event
 from states.job import MACHINE_VERSION, TERMINAL, WATCHED, Job, State, restored, snapshot
@@ -45,7 +47,20 @@ _JOB_LOCKED = _JOB.with_for_update()
 _JOB_OF_REQUEST = select(JOBS.c.id).where(JOBS.c.request_id == bindparam("request"))
 _JOB_OF_ID = select(JOBS.c.id).where(JOBS.c.id == bindparam("job"))
 _JOB_OF_ATTEMPT = select(JOBS.c.id).where(JOBS.c.attempt_name == bindparam("attempt"))
-_ALL_IDS = select(JOBS.c.id).order_by(JOBS.c.created_at.desc())
+NEAR_MAX, SEVERAL_MAX = 1000, 6
+"""Of how many ids, the newest, one is offered for one that is not there; how many that fit are told."""
+_NEWEST_FIRST = (JOBS.c.created_at.desc(), JOBS.c.id.desc())
+_NEWEST_IDS = select(JOBS.c.id).order_by(*_NEWEST_FIRST).limit(NEAR_MAX)
+_BEGINS = (
+    select(JOBS.c.id)
+    .where(func.substr(JOBS.c.id, 1, func.length(bindparam("text"))) == bindparam("text"))
+    .limit(SEVERAL_MAX)
+)
+_BEGINS_SORTED = _BEGINS.where(JOBS.c.id.between(bindparam("text"), bindparam("upto")))
+"""The same by the index of the ids, where texts are in the order of their code points (SQLite)."""
+LAST_CHARACTER = "\U0010ffff"
+_CREATED = select(JOBS.c.created_at).where(JOBS.c.id == bindparam("job"))
+_OLDER = tuple_(JOBS.c.created_at, JOBS.c.id) < tuple_(bindparam("at", type_=UtcTime), bindparam("before"))
 _LIVE_IDS = select(JOBS.c.id).where(JOBS.c.ended_at.is_(None))
 _BLOCKED_IDS = select(JOBS.c.id).where(JOBS.c.state == str(State.blocked))
 _NEW_JOB, _NEW_EVENT, _NEW_EFFECTS = insert(JOBS), insert(EVENTS), insert(EFFECTS)
@@ -134,19 +149,22 @@ class Store(AskedEffects, DueJobs):
     def find(self, text: str) -> str:
         """The full id of a run given by id, unique beginning, or attempt name. Raises Unknown."""
         with self._read() as connection:
-            ids: list[str] = list(connection.execute(_ALL_IDS).scalars())
-            if text in ids:
+            if connection.execute(_JOB_OF_ID, {"job": text}).scalar() is not None:
                 return text
-            starts = [job_id for job_id in ids if job_id.startswith(text)]
+            begins = _BEGINS_SORTED if connection.dialect.name == "sqlite" else _BEGINS
+            values = {"text": text, "upto": text + LAST_CHARACTER}
+            starts = list(connection.execute(begins, values).scalars())
             if len(starts) == 1:
-                return starts[0]
+                return str(starts[0])
             named = connection.execute(_JOB_OF_ATTEMPT, {"attempt": text}).scalar()
-        if named is not None:
-            return str(named)
-        raise Unknown(_not_found(text, starts, ids))
+            if named is not None:
+                return str(named)
+            newest = list(connection.execute(_NEWEST_IDS).scalars())
+        raise Unknown(_not_found(text, starts, newest))
 
-    def boards(self, *, live: bool = False, limit: int = 200) -> list[Record]:
-        """The list columns of runs, newest first; children of other runs are left out."""
+    def boards(self, *, live: bool = False, limit: int = 200, before: str = "") -> list[Record]:
+        """The list columns of runs, newest first; children of other runs are left out. before: the id of a run, the
+        cursor: only what is older than it. Raises Unknown for one that is not there."""
         columns = (
             JOBS.c.id,
             JOBS.c.state,
@@ -156,11 +174,16 @@ class Store(AskedEffects, DueJobs):
             JOBS.c.ended_at,
             JOBS.c.wake_at,
         )
-        query = select(*columns).order_by(JOBS.c.created_at.desc()).limit(limit)
+        query = select(*columns).order_by(*_NEWEST_FIRST).limit(limit)
         if live:
             query = query.where(JOBS.c.ended_at.is_(None))
         with self._read() as connection:
-            return records(connection, query)
+            if not before:
+                return records(connection, query)
+            at = connection.execute(_CREATED, {"job": before}).scalar()
+            if at is None:
+                raise Unknown(f"there is no run {before!r} to list what is older than it")
+            return records(connection, query.where(_OLDER), at=at, before=before)
 
     def with_open_questions(self) -> list[Job]:
         """Every blocked run."""

@@ -17,7 +17,7 @@ from sqlmodel import Field, SQLModel
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Number of the newest migration; `wk doctor` compares."""
 
 
@@ -25,6 +25,10 @@ OPEN = text("done_at IS NULL")
 """Effects that are still to be performed: few, among very many that were."""
 WHOLE = text("ended_at IS NOT NULL AND compacted_at IS NULL")
 """Ended runs whose journal is still as it was written."""
+LIVE = text("ended_at IS NULL")
+"""Runs that have not ended: few, among all that ever were."""
+LEASED = text("lease_until IS NOT NULL")
+"""Runs that somebody performs effects of now, or did when it was killed."""
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -64,6 +68,8 @@ class JobRow(SQLModel, table=True):
     board: the few values that lists show. story/deadline_at/look_s: for quiet looks (`states/quiet.py`).
     away: the cluster did not answer at the last look. lease_*: who performs its effects now.
     compacted_at: when the journal of the ended run was cut to its decisions (`agent/retention.py`).
+    What waves move stands before the snapshot: SQLite keeps the beginnings of long rows together, and a wave then
+    writes far fewer pages.
     """
 
     __tablename__ = "job"
@@ -71,6 +77,10 @@ class JobRow(SQLModel, table=True):
         Index("job_due", "wake_at"),
         Index("job_state", "state"),
         Index("job_whole", "ended_at", sqlite_where=WHOLE, postgresql_where=WHOLE),
+        Index("job_new", "created_at", "id"),
+        Index("job_live", "created_at", "id", sqlite_where=LIVE, postgresql_where=LIVE),
+        Index("job_attempt", "attempt_name"),
+        Index("job_leased", "lease_until", sqlite_where=LEASED, postgresql_where=LEASED),
     )
 
     id: str = Field(primary_key=True)
@@ -79,8 +89,6 @@ class JobRow(SQLModel, table=True):
     cluster: str = ""
     state: str
     seq: int
-    snapshot: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
-    board: dict[str, Any] = Field(default_factory=dict, sa_column=Column(Json, nullable=False))
     created_at: datetime = Field(sa_type=UtcTime)
     ended_at: datetime | None = Field(default=None, sa_type=UtcTime)
     wake_at: datetime | None = Field(default=None, sa_type=UtcTime)
@@ -96,6 +104,8 @@ class JobRow(SQLModel, table=True):
     submitted_at: datetime | None = Field(default=None, sa_type=UtcTime)
     lease_token: str = ""
     lease_until: datetime | None = Field(default=None, sa_type=UtcTime)
+    snapshot: dict[str, Any] = Field(sa_column=Column(Json, nullable=False))
+    board: dict[str, Any] = Field(default_factory=dict, sa_column=Column(Json, nullable=False))
     compacted_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 

@@ -17,7 +17,8 @@ log = logging.getLogger(__name__)
 
 
 class Workers:
-    """`count` threads. after: called when a job's turn has ended (timers may have moved)."""
+    """`count` threads. after: called when a job's turn has ended (timers may have moved) and none waits for a thread:
+    the end of those is one, too, and with thousands that wait each call would look through them all."""
 
     def __init__(self, ports: Ports, count: int, *, after: Callable[[], None] = lambda: None) -> None:
         self._ports = ports
@@ -25,6 +26,7 @@ class Workers:
         self._lock = Lock()
         self._busy: dict[str, bool] = {}
         self._after = after
+        self._count = count
         self._closed = False
 
     def give(self, job_id: str) -> None:
@@ -54,6 +56,8 @@ class Workers:
                 again = self._busy.pop(job_id, False) and not self._closed
                 if again:
                     self._busy[job_id] = False
+                others_wait = len(self._busy) >= self._count
             if not again:
                 break
-        self._after()
+        if not others_wait:
+            self._after()

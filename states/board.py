@@ -5,6 +5,7 @@ Never: wording; the surfaces word it.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from states.job import Job
@@ -25,11 +26,11 @@ def board(job: Job) -> dict[str, Any]:
         "lane": job.spec.lane,
         "gpu": job.spec.gpu,
         "replicas": job.spec.replicas,
-        "step": main.value if main else None,
-        "total": main.total if main else None,
+        "step": _finite(main.value) if main else None,
+        "total": _finite(main.total) if main else None,
         "unit": main.unit or main.name if main else None,
         "eta_s": job.track.eta_s,
-        "loss": loss if loss == loss else None,
+        "loss": _finite(loss),
         "milestone_at": job.track.milestone_at.isoformat() if job.track.milestone_at else None,
         "questions": [question.id for question in job.open_questions],
         "verdict": job.verdict.name if job.verdict else None,
@@ -38,3 +39,8 @@ def board(job: Job) -> dict[str, Any]:
         "parent": job.parent,
     }
     return {key: value for key, value in values.items() if value not in (None, "", [])}
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no word for the others, and no list shows them."""
+    return value if value is not None and isfinite(value) else None

@@ -10,9 +10,10 @@ Never: read a clock, a file or the environment; hold more than a bounded number 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from math import isfinite
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 Owner = Literal["user", "infra", "image", "data", "network", "unknown"]
 Role = Literal["root", "cascade", "confirmation", "advice", "noise"]
@@ -37,7 +38,15 @@ class Frozen(BaseModel):
     """Base of every value in `states/`: immutable, unknown fields refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
-    """A loss may be NaN or infinite, and must come back from a snapshot as what it was."""
+
+
+def _named(value: float) -> float | str:
+    return value if isfinite(value) else str(value)
+
+
+Figure = Annotated[float, PlainSerializer(_named, when_used="json")]
+"""A figure of a log. A loss may be NaN or infinite: stored as that word, since JSON has none and PostgreSQL takes no
+row with one, it comes back as what it was. (The setting above is heeded where text is made, not where data is.)"""
 
 
 class Line(NamedTuple):
@@ -66,8 +75,8 @@ class Counter(Frozen):
     """A number that counts work. `name` tells counters of one log apart (`epoch`, `step`, `bar:Downloading`)."""
 
     name: str
-    value: float
-    total: float | None = None
+    value: Figure
+    total: Figure | None = None
     unit: str = ""
     line: int = 0
 
@@ -75,8 +84,8 @@ class Counter(Frozen):
 class Point(Frozen):
     """One value of a metric series at a step (the main counter's value, or an ordinal if there is none)."""
 
-    step: float
-    value: float
+    step: Figure
+    value: Figure
 
 
 class Progress(Frozen):
@@ -103,11 +112,11 @@ class Progress(Frozen):
     main: Counter | None = None
     counters: tuple[Counter, ...] = ()
     losses: tuple[Point, ...] = ()
-    loss: float | None = None
+    loss: Figure | None = None
     loss_nan_run: int = 0
     loss_missing_steps: int = 0
     overflow_run: int = 0
-    metrics: dict[str, float] = Field(default_factory=dict)
+    metrics: dict[str, Figure] = Field(default_factory=dict)
     rate_per_s: float | None = None
     log_eta_s: float | None = None
     cadence_s: float | None = None
@@ -175,9 +184,9 @@ class Digest(Frozen):
 class Best(Frozen):
     """What a plateau goal remembers: the best value, the step that it was reached at, and the last step seen."""
 
-    value: float
-    step: float
-    at_step: float
+    value: Figure
+    step: Figure
+    at_step: Figure
 
 
 class Track(Frozen):
@@ -201,7 +210,7 @@ class Track(Frozen):
     rate_per_s: float | None = None
     counters: tuple[Counter, ...] = ()
     main: Counter | None = None
-    highest: dict[str, float] = Field(default_factory=dict)
+    highest: dict[str, Figure] = Field(default_factory=dict)
     losses: tuple[Point, ...] = ()
     nan_since: datetime | None = None
     phase: str = ""

@@ -253,6 +253,11 @@ def twin_stopped(job: Job, cluster_job_id: str) -> str:
     return text(tell(job, "twin_stopped", twin=twin), tell(job, "twin_kept", name=attempt_name(job)))
 
 
+def twin_runs(job: Job, cluster_job_ids: str) -> str:
+    """Two cluster jobs answer to one name and both run; no question is asked about it now (I1)."""
+    return tell(job, "twin_runs", twin=plain(cluster_job_ids, 80), name=attempt_name(job))
+
+
 def late_job_stopped(job: Job, cluster_job_id: str) -> str:
     """A submit that was given up was carried out after the run had ended (I1)."""
     return tell(job, "late_job", late=plain(cluster_job_id, 80))

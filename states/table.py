@@ -124,6 +124,7 @@ TABLE: tuple[Row, ...] = (
     row("observed", blocked, STAY, when.nothing_is_watched, do.stay, "G3"),
     row("observed", (*WATCHED, stopping), STAY, when.a_twin_has_not_started, do.stop_the_younger, "I1"),
     row("observed", (queued, running), blocked, when.a_twin_runs_too, do.ask_about_twins, "I1"),
+    row("observed", (blocked, stopping), STAY, when.a_twin_runs_unsaid, do.tell_of_twins, "I1"),
     row("observed", (*WATCHED, stopping), collecting, when.has_ended, do.collect, "F1"),
     row("observed", (*WATCHED, stopping), STAY, when.is_a_first_look_at_a_loss, do.suspect, "E13 F6"),
     row("observed", WATCHED, submitting, when.was_preempted_and_may_restart, do.restart, "E13"),

@@ -12,12 +12,12 @@ import ast
 import functools
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parent.parent
 FILE_LINES_MAX = 400
@@ -87,11 +87,11 @@ EVERYTHING = PRODUCT + python_files("tests", "docs")
 # --- what may import what ----------------------------------------------------------------------------------
 
 
-def test_the_import_contracts_hold(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    assert lint_imports(no_cache=True) == 0, capsys.readouterr().out
+def test_the_import_contracts_hold() -> None:
+    """In a process of its own: import-linter sets up the logging of whoever calls it."""
+    lint = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    ran = subprocess.run(lint, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -6,7 +6,6 @@ Never: say more than a record says; a job between its launch and the wrapper's s
 
 from __future__ import annotations
 
-import platform
 from datetime import datetime
 
 from agent.clusters import wrapper
@@ -36,6 +35,7 @@ def match(job: Job, ours: bool = True) -> Match:
 
 
 def observation(job: Job | None, board: Board, at: datetime, twins: tuple[Match, ...] = ()) -> Observation:
+    """No node is named: there is none but this machine, and a lost job that is to begin again could not avoid it."""
     if job is None:
         return Observation(phase=Phase.gone, taken_at=at, reason="no record of this job")
     if job.end is not None:
@@ -43,7 +43,7 @@ def observation(job: Job | None, board: Board, at: datetime, twins: tuple[Match,
         return Observation(
             phase=Phase(end.phase), taken_at=at, native=end.phase, reason=end.reason, attempt=job.attempt,
             exit_code=end.exit_code, signal=end.signal, confirmed=end.confirmed, cause=end.cause, replicas=1,
-            node=platform.node(), started_at=job.started_at, ended_at=end.at, twins=twins,
+            started_at=job.started_at, ended_at=end.at, twins=twins,
         )  # fmt: skip
     if job.state == "queued":
         wait = board.waits.get(job.id)
@@ -58,6 +58,6 @@ def observation(job: Job | None, board: Board, at: datetime, twins: tuple[Match,
     return Observation(
         phase=Phase.running if found else Phase.starting, taken_at=at, native=job.ask or job.state,
         reason=ASKED[job.ask], finishing=bool(found and found.ended_at), attempt=job.attempt, replicas=1,
-        replicas_ready=int(found is not None), node=platform.node(), twins=twins,
+        replicas_ready=int(found is not None), twins=twins,
         started_at=found.started_at if found else None,
     )  # fmt: skip

@@ -151,10 +151,16 @@ def is_told_to_look(job: Job) -> bool:
     return seeks and bool(asked) and asked[-1].chosen == "look"
 
 
+def keeps_looking(world: World, job: Job) -> bool:
+    """It was told to keep looking, or waits for a run of its own that was."""
+    children = (world.store.load(child) for child in job.children if child in world.seen)
+    return is_told_to_look(job) or any(is_told_to_look(child) for child in children)
+
+
 def _settled(world: World) -> Iterator[str]:
     for job_id in world.seen if world.story.expect.settled else ():
         job = world.store.load(job_id)
-        if not (job.is_terminal or job.open_questions or is_told_to_look(job)):
+        if not (job.is_terminal or job.open_questions or keeps_looking(world, job)):
             yield f"{job_id} should have ended or ask something, and is {job.state}"
 
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from agent.scenarios.world import World
 from states.events import parse_event
-from states.job import WATCHED, Job, State
+from states.job import MACHINE_VERSION, WATCHED, Job, State
 from states.questions import Question, Status
 from states.replay import Asked, apart, origin, retold
+from states.versions import lift_event
 
 OWN_STOPS = frozenset({"E5", "E6", "E7", "E8"})
 ASKED_STOPS = frozenset({"A2", "G2"})
@@ -45,21 +46,31 @@ class Invariants:
         for job_id in touched:
             self._look(job_id)
 
+    def upgraded(self) -> None:
+        """Another release carries the runs on: their whole journal must fold to them once more."""
+        self._folded.clear()
+        self.world.touched |= self.world.seen
+        for job_id in self.world.seen:
+            if any(event.v != MACHINE_VERSION for event in self.world.store.history(job_id)):
+                self.tell(f"{job_id}: I5: an event of an older form was not lifted")
+
     def close(self) -> None:
         """The last look: at every run, and at everything that is stored."""
+        for fault in self._shared():
+            self.tell(fault)
         for job_id in self.world.seen:
             self._look(job_id)
             for fault in self._calls(self.world.store.load(job_id)):
-                self._say(f"{job_id}: {fault}")
+                self.tell(f"{job_id}: {fault}")
         if self.world.secret_values():
             for fault in self._leaks():
-                self._say(fault)
+                self.tell(fault)
 
     def _look(self, job_id: str) -> None:
         job = self.world.store.load(job_id)
         before = self._folded.get(job_id)
         for fault in self._of(job, changed=before is None or before.seq != job.seq):
-            self._say(f"{job_id}: {fault}")
+            self.tell(f"{job_id}: {fault}")
 
     def _of(self, job: Job, *, changed: bool) -> Iterator[str]:
         yield from self._twins(job)
@@ -74,7 +85,8 @@ class Invariants:
         if changed:
             yield from self._journal(job)
 
-    def _say(self, fault: str) -> None:
+    def tell(self, fault: str) -> None:
+        """Take a fault down, with its moment; the same one once."""
         if fault not in self.broken:
             at = self.world.offset(self.world.clock.now())
             self.broken.append(
@@ -98,8 +110,20 @@ class Invariants:
         looked = job.seen_at is not None and job.seen_at > since
         told = any(m["stage"] == "twin" for m in self.world.store.messages(job.id))
         asked = any(question.kind == "twins" for question in job.questions)
-        if (looked or job.state not in WATCHED) and not told and not asked and not job.is_takeover:
+        looks_later = job.state in (*WATCHED, State.submitting)  # a submit in doubt looks by name
+        if (looked or not looks_later) and not told and not asked and not job.is_takeover:
             yield f"I1: {len(live)} live cluster jobs ({', '.join(one.id for one in live)}), and nothing was said"
+
+    def _shared(self) -> Iterator[str]:
+        """No two runs take the same cluster job for theirs."""
+        owners: dict[str, str] = {}
+        for job_id in self.world.seen:
+            for attempt in self.world.store.load(job_id).attempts:
+                owner = (
+                    owners.setdefault(attempt.cluster_job_id, job_id) if attempt.cluster_job_id else job_id
+                )
+                if owner != job_id:
+                    yield f"I1: {owner} and {job_id} are both of the cluster job {attempt.cluster_job_id}"
 
     def _questions(self, job: Job) -> Iterator[str]:
         for question in job.questions:
@@ -137,7 +161,7 @@ class Invariants:
             yield f"I5: the journal has a gap: {[row['seq'] for row in rows]} up to {job.seq}"
             return
         asked = self._asked(job, before.seq)
-        events = [parse_event(row["body"]) for row in rows]
+        events = [parse_event(lift_event(row["body"])) for row in rows]
         recorded = [Asked(row["seq"], row["to"], tuple(asked.get(row["seq"], ()))) for row in rows]
         self._folded[job.id], found = retold(before, events, recorded)
         if found := found or apart(self._folded[job.id], job):

@@ -12,9 +12,22 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agent.scenarios.faults import ClockStory, StoreStory
+from agent.scenarios.faults import (
+    AgainStory,
+    AwayStory,
+    BesideStory,
+    BrokenStory,
+    ClockStory,
+    KillStory,
+    PauseStory,
+    PreviewStory,
+    StaleStory,
+    StoreStory,
+    SubmitStory,
+    UpgradeStory,
+)
 from agent.scenarios.seen import Expect, Never
-from agent.scenarios.units import EffectKind, Op, Rule, Seconds, Texts
+from agent.scenarios.units import Rule, Seconds, Texts
 from states.observation import Capacity, Phase, Waiting
 from states.orders import Orders
 from states.reading import Frozen
@@ -173,82 +186,6 @@ class ClusterStory(Frozen):
 # --- what goes wrong ---------------------------------------------------------------------------------------
 
 
-class SubmitStory(Frozen):
-    """What happens at the n-th submit call."""
-
-    n: int = Field(default=1, ge=1)
-    answer: Literal["given", "lost", "refused", "taken"] = "given"
-    created: bool = True
-    visible_after: Seconds = 0.0
-    takes: Seconds = 0.0
-    reason: str = ""
-    cause: str = ""
-    retryable: bool = False
-
-
-class PreviewStory(Frozen):
-    """The cluster refuses a preview: the first one given refuses the first call, and so on."""
-
-    reason: str
-    cause: str = ""
-
-
-class AwayStory(Frozen):
-    """No answer from the cluster for a while. calls: which operations; all when left out."""
-
-    since: Seconds = Field(alias="from")
-    until: Seconds = Field(alias="to")
-    calls: tuple[Op, ...] = ()
-
-
-class StaleStory(Frozen):
-    """Status looks tell what was true `age` before."""
-
-    since: Seconds = Field(alias="from")
-    until: Seconds = Field(alias="to")
-    age: Seconds
-
-
-class AgainStory(Frozen):
-    """An event that was taken before arrives once more (or late): the n-th of its kind."""
-
-    at: Seconds
-    event: str = "observed"
-    n: int = Field(default=1, ge=1)
-
-
-class KillStory(Frozen):
-    """Watchkeeper is killed when it passes this crash point for the n-th time, and starts again after `down`."""
-
-    point: str
-    n: int = Field(default=1, ge=1)
-    down: Seconds = 0.0
-
-    @model_validator(mode="after")
-    def _is_a_point(self) -> Self:
-        from agent.crash import POINTS
-
-        if self.point not in POINTS:
-            raise ValueError(f"{self.point!r} is no crash point; they are: {', '.join(POINTS)}")
-        return self
-
-
-class PauseStory(KillStory):
-    """The process stands still there for `lasts` (a suspended machine) while another one carries on."""
-
-    lasts: Seconds
-
-
-class BrokenStory(Frozen):
-    """Effects of one kind cannot be performed for a while: whatever does it raises. They are tried again with growing
-    pauses, and given up in the end. name: only those about this check, run or attempt; all when left out."""
-
-    effect: EffectKind
-    since: Seconds = Field(default=0.0, alias="from")
-    until: Seconds = Field(alias="to")
-    name: str = ""
-
-
 class TwinStory(JobStory):
     """A second job of the run's name appears (a call that landed very late)."""
 
@@ -266,6 +203,8 @@ class Faults(Frozen):
     again: tuple[AgainStory, ...] = ()
     kill: tuple[KillStory, ...] = ()
     pause: tuple[PauseStory, ...] = ()
+    beside: tuple[BesideStory, ...] = ()
+    upgrade: tuple[UpgradeStory, ...] = ()
     twins: tuple[TwinStory, ...] = ()
     clock: tuple[ClockStory, ...] = ()
     store: tuple[StoreStory, ...] = ()
@@ -285,6 +224,8 @@ class Answer(Frozen):
     after: Seconds | None = None
     deadline: Literal["before", "after"] | None = None
     refused: str = ""
+    run: int | None = None
+    """0: the story's own run, 1 and on: those of `runs`; left out: whichever asks."""
 
     @model_validator(mode="after")
     def _one_time(self) -> Self:
@@ -316,6 +257,8 @@ class Action(Frozen):
     by: str = "owner"
     refused: str = ""
     tells: Texts = ()
+    run: int = 0
+    """Which one `{id}` and `{name}` mean."""
 
 
 class Reading(Frozen):
@@ -337,6 +280,18 @@ class LibraryStory(Frozen):
     proxy: str = ""
     worked: int = Field(default=1, ge=0)
     used: int = Field(default=0, ge=0)
+
+
+class RunStory(JobStory):
+    """A further run, delegated at a moment to the same cluster by the same person, in a workspace of its own.
+
+    request: left out, the story's own again. then, smoke: as of the story's own run.
+    """
+
+    at: Seconds
+    request: Request | None = None
+    then: tuple[JobStory, ...] = ()
+    smoke: tuple[JobStory, ...] = ()
 
 
 class Story(Frozen):
@@ -371,6 +326,7 @@ class Story(Frozen):
     build: tuple[JobStory, ...] = ()
     stage: tuple[JobStory, ...] = ()
     repair: tuple[JobStory, ...] = ()
+    runs: tuple[RunStory, ...] = ()
     answers: tuple[Answer, ...] = ()
     actions: tuple[Action, ...] = ()
     reader: tuple[Reading, ...] | None = None

@@ -20,6 +20,9 @@ from agent.store import Unknown
 from states.job import Job
 from states.questions import Question
 
+AGAIN = timedelta(seconds=60)
+"""A person who got no answer hands the run over again after this."""
+
 
 class Person:
     """The person of one story. told: what went otherwise than the story says."""
@@ -29,35 +32,53 @@ class Person:
         self.wrong: list[str] = []
         self._answers = list(world.story.answers)
         self._actions = sorted(world.story.actions, key=lambda action: action.at)
+        self._further = [(world.at(run.at), number) for number, run in enumerate(world.story.runs, start=1)]
         self._found: dict[int, tuple[Job, Question] | None] = {}
         self._found_at = (-1, -1)
 
     @property
     def is_done(self) -> bool:
         """Nothing left to do."""
-        return not self._answers and not self._actions
+        return not self._answers and not self._actions and not self._further
 
-    def delegate(self) -> None:
-        """Hand over the run of the story; nothing for a story without a request."""
-        story, request = self.world.story, self.world.request()
+    def delegate(self, number: int = 0) -> None:
+        """Hand over the run of the story, or that of its `runs`; nothing for a story without a request."""
+        story, request = self.world.story, self.world.request(number)
         if request is None:
             return
         expected = story.expect.refused
         try:
-            given = {"workspace": str(self.world.workspace), "by": story.by}
+            given = {"workspace": str(self.world.workspaces[number]), "by": story.by}
             if request.existing is not None:
                 self.world.service.watch(request.existing, request, **given)
             else:
-                self.world.service.delegate(request, request_id=story.request_id, **given)
+                self.world.service.delegate(request, request_id=self._request_id(number), **given)
         except Refusal as error:
             self._heard("the delegation", expected, str(error))
         else:
             self._heard("the delegation", expected, "")
 
+    def _request_id(self, number: int) -> str:
+        """A further run always has one, so that it can be handed over again where nobody answered."""
+        own = self.world.story.request_id
+        return f"{own or 'story'}+{number}" if number else own
+
+    def _hand_over(self, now: datetime) -> bool:
+        """The further runs that are due; where Watchkeeper or its database does not answer, again in a while."""
+        for place, (at, number) in enumerate(self._further):
+            if at <= now:
+                self._further[place] = (now + AGAIN, number)
+                self.delegate(number)
+                del self._further[place]
+                return True
+        return False
+
     def act(self, *, late: bool = False) -> bool:
         """Do what is due now; True when something was done. late: what comes after the timers of this instant."""
         now = self.world.clock.now()
         acted = False
+        while not late and self._further and self._hand_over(now):
+            acted = True
         while self._actions and not late and self.world.at(self._actions[0].at) <= now:
             self._do(self._actions.pop(0))
             acted = True
@@ -72,11 +93,14 @@ class Person:
     def next_at(self) -> datetime | None:
         """When the next thing is to be done, as far as it is known."""
         times = [self.world.at(action.at) for action in self._actions[:1]]
+        times += [at for at, _ in self._further]
         times += [due for answer in self._answers if (due := self._due(answer)) is not None]
         return min(times, default=None)
 
     def left(self) -> Iterator[str]:
         """What the person never came to do."""
+        for _, number in self._further:
+            yield f"run {number} was never taken over"
         if self.world.story.lenient:
             return
         for answer in self._answers:
@@ -110,6 +134,8 @@ class Person:
     def _look_for(self, answer: Answer) -> tuple[Job, Question] | None:
         for job_id in self.world.seen:
             job = self.world.store.load(job_id)
+            if answer.run is not None and answer.run != self.world.number_of(job):
+                continue
             for question in reversed(job.questions):
                 if answer.question in (question.kind, str(question.number)):
                     return job, question
@@ -118,7 +144,7 @@ class Person:
     def _reply(self, answer: Answer) -> None:
         found = self._question(answer)
         if found is None:
-            name, kind = next(iter(self.world.seen), "?"), answer.question
+            name, kind = self.world.run_of(answer.run or 0) or "?", answer.question
             target = f"{name}/{kind}" if kind.isdigit() else name
         else:
             target = found[1].id
@@ -138,13 +164,13 @@ class Person:
 
     def _deed(self, action: Action) -> Any:
         service, world = self.world.service, self.world
-        job, name = self._filled(action.job), self._filled(action.name)
+        job, name = self._filled(action.job, action.run), self._filled(action.name, action.run)
         match action.do:
             case "delegate":
-                request = world.request()
+                request = world.request(action.run)
                 assert request is not None
-                given = {"workspace": str(world.workspace), "by": action.by}
-                return service.delegate(request, request_id=world.story.request_id, **given).new
+                given = {"workspace": str(world.workspaces[action.run]), "by": action.by}
+                return service.delegate(request, request_id=self._request_id(action.run), **given).new
             case "stop":
                 return service.stop(job, by=action.by).outcome
             case "delete":
@@ -152,7 +178,7 @@ class Person:
             case "set_key":
                 return world.set_key(action.name, action.value)
             case "write":
-                path = world.workspace / action.name
+                path = world.workspaces[action.run] / action.name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 return path.write_text(action.value or "x", encoding="utf-8")
             case "capacity":
@@ -170,10 +196,10 @@ class Person:
         }
         return steps[action.do]()
 
-    def _filled(self, text: str) -> str:
+    def _filled(self, text: str, number: int) -> str:
         if "{" not in text:
             return text
-        first = next(iter(self.world.seen), "")
+        first = self.world.run_of(number)
         job = self.world.store.load(first) if first else None
         name = job.attempt.name if job and job.attempts else ""
         return text.replace("{id}", first).replace("{name}", name)

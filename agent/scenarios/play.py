@@ -8,7 +8,6 @@ Never: a wait; a step past an instant at which something is still due.
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,14 +16,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agent import crash
-from agent.scenarios.expect import Watcher, is_told_to_look, unmet
+from agent.scenarios.expect import Watcher, keeps_looking, unmet
+from agent.scenarios.faults import KillStory, PauseStory, UpgradeStory
+from agent.scenarios.happenings import Happenings, Stuck
+from agent.scenarios.heard import heard
 from agent.scenarios.invariants import Invariants
-from agent.scenarios.model import AgainStory, KillStory, PauseStory, Story
+from agent.scenarios.memory import Killed, StoreTrouble
+from agent.scenarios.model import Story
 from agent.scenarios.person import Person
-from agent.scenarios.world import Broken, Killed, StoreTrouble, World
+from agent.scenarios.world import World
 from agent.turn import turn
 from agent.wave import wave
-from states.events import parse_event
+from states.effects import AnyEffect
 
 INSTANTS_MAX = 20_000
 DELEGATIONS_MAX = 200
@@ -37,6 +40,20 @@ CALM_S = 86_400.0
 
 SWEEP_S = 5.0
 """A look that failed is made again after this (`sweep_s` of the settings)."""
+
+
+MIDWAY = frozenset(
+    {"message-delivered", "stop-after-call", "child-delegated", "parent-told", "effect-performed"}
+)
+"""Crash points between the beginning of an effect and the commit of what came of it."""
+
+
+class Work(NamedTuple):
+    """An effect of a run that a process performs, and when."""
+
+    run: str
+    effect: AnyEffect
+    at: datetime
 
 
 class Played(NamedTuple):
@@ -70,6 +87,7 @@ class Play:
         self.person = Person(world)
         self.invariants = Invariants(world)
         self.watcher = Watcher(world)
+        self.happenings = Happenings(world)
         self.instants = 0
         self._down_until: datetime | None = None
         self._wake_at: datetime | None = None
@@ -78,15 +96,25 @@ class Play:
         """Something may be due that the last look at the store did not know of."""
         self._was_killed = False
         self._passed: dict[str, int] = {}
-        self._again = sorted(self.story.faults.again, key=lambda again: again.at)
-        self._twins = sorted(self.story.faults.twins, key=lambda twin: twin.at)
-        self._steps = sorted(self.story.faults.clock, key=lambda step: step.at)
+        upgrades = sorted(self.story.faults.upgrade, key=lambda upgrade: upgrade.at)
+        self._upgrades = [upgrade for upgrade in upgrades if not upgrade.point]
+        self._struck = [upgrade for upgrade in upgrades if upgrade.point]
+        """Upgrades that come with a kill at a crash point."""
+        self._upgrading: UpgradeStory | None = None
+        self._passings = 0
+        self._is_beside = False
+        """It is the second process that works now."""
+        self._turned = ""
+        self._performing: AnyEffect | None = None
+        self._standing: Work | None = None
+        """What the first process is in the middle of while the second one works."""
+        world.performs = self._performs
         self._sweep_at: datetime | None = None
 
     def run(self) -> Played:
         """From the delegation to the end, and then what was to be seen."""
         faults: list[str] = []
-        with self._heard() as swallowed, self._armed():
+        with heard() as swallowed, self._armed():
             try:
                 self._delegate()
                 until_s = self.story.until if self.story.until is not None else UNTIL_S_MAX
@@ -138,15 +166,14 @@ class Play:
 
     def _happenings(self) -> None:
         """What the person and the faults do before the timers of this instant."""
-        while self._steps and self.world.at(self._steps[0].at) <= self._now():
-            self.world.own_clock.ahead_s += self._steps.pop(0).by
+        if self.happenings.step_clocks():
             self._stirred = True
+        while self._upgrades and self.world.at(self._upgrades[0].at) <= self._now():
+            self._end_for(self._upgrades.pop(0))
         while self.person.act():
             pass
-        while self._twins and self.world.at(self._twins[0].at) <= self._now():
-            self._add_twin()
-        while self._again and self.world.at(self._again[0].at) <= self._now():
-            self._take_again(self._again.pop(0))
+        if self.happenings.come():
+            self._stirred = True
 
     def _work_on(self) -> None:
         """Work, and work again for a process that was killed and is back at the same instant."""
@@ -170,20 +197,29 @@ class Play:
             if not (moved or late or self._stirred):
                 return
             jobs = dict.fromkeys([*moved, *store.jobs_with_effects(now)])
-            done = sum(turn(job_id, self.world.ports) for job_id in jobs)
+            done = sum(self._turn(job_id) for job_id in jobs)
             self._stirred = True
             if not done and not moved:
                 return
         raise Stuck(f"it does not come to rest at {self._offset():g} s: something is due again and again")
+
+    def _turn(self, job_id: str) -> int:
+        self._turned = job_id
+        return turn(job_id, self.world.ports)
+
+    def _performs(self, effect: AnyEffect) -> None:
+        """An effect begins: nobody else may be in the middle of it, for its lease holds at this very moment."""
+        if self._standing == Work(self._turned, effect, self._now()):
+            self.invariants.tell(f"{self._turned}: I1: two processes at once perform {effect.kind}")
+        self._performing = effect
 
     def _next_at(self) -> datetime | None:
         """The next instant; None when nothing will ever happen."""
         now = self._now()
         ahead = timedelta(seconds=self.world.own_clock.ahead_s)
         times = [self.person.next_at(), self.watcher.next_at()]
-        times += [self.world.at(one.at) for one in self._again[:1]]
-        times += [self.world.at(one.at) for one in self._twins[:1]]
-        times += [self.world.at(one.at) for one in self._steps[:1]]
+        times += self.happenings.next_at()
+        times += [self.world.at(one.at) for one in self._upgrades[:1]]
         if self._is_down():
             times.append(max(filter(None, (self._down_until, self._sweep_at))))
         else:
@@ -207,7 +243,7 @@ class Play:
         if self._offset() < CALM_S or not self.world.seen:
             return False
         jobs = [self.world.store.load(job_id) for job_id in self.world.seen]
-        return all(job.is_terminal or is_told_to_look(job) for job in jobs)
+        return all(job.is_terminal or keeps_looking(self.world, job) for job in jobs)
 
     # --- faults ------------------------------------------------------------------------------------------------
 
@@ -223,8 +259,9 @@ class Play:
 
     @contextmanager
     def _armed(self) -> Iterator[None]:
-        """The story's kills and pauses at their crash points."""
-        if not (self.story.faults.kill or self.story.faults.pause):
+        """What befalls the story's process at crash points."""
+        faults = self.story.faults
+        if not (faults.kill or faults.pause or faults.beside or self._struck):
             yield
             return
         crash.arm(self._strike)
@@ -238,12 +275,55 @@ class Play:
         for fault in (*self.story.faults.kill, *self.story.faults.pause):
             if fault.point == name and fault.n == passed:
                 self._pause(fault) if isinstance(fault, PauseStory) else self._kill(fault)
+        for upgrade in self._struck:
+            if upgrade.point == name and self.world.at(upgrade.at) <= self._now():
+                self._struck.remove(upgrade)
+                self._upgrading = upgrade
+                self._kill(upgrade)
+        self._work_beside(name)
 
-    def _kill(self, fault: KillStory) -> None:
-        self.world.store.dead = True
-        self._down_until = self.world.at(self._offset() + fault.down)
-        self._stirred = self._was_killed = True
+    def _kill(self, fault: KillStory | UpgradeStory) -> None:
+        self._end(fault.down)
         raise Killed
+
+    def _end_for(self, upgrade: UpgradeStory) -> None:
+        """In good order: between two turns, so that nothing is held and nothing is begun."""
+        self._upgrading = upgrade
+        self._end(upgrade.down)
+
+    def _end(self, down_s: float) -> None:
+        self.world.store.dead = True
+        self._down_until = self.world.at(self._offset() + down_s)
+        self._stirred = self._was_killed = True
+
+    def _boot(self) -> None:
+        if self._upgrading is not None:
+            for fault in self.world.upgrade(self._upgrading):
+                self.invariants.tell(fault)
+            self._upgrading = None
+            self.invariants.upgraded()
+        self.world.boot()
+
+    def _work_beside(self, name: str) -> None:
+        """A second process does all that is due while this one stands at its crash point."""
+        now_s = self._offset()
+        beside = [one for one in self.story.faults.beside if one.since <= now_s < one.until]
+        if not beside or self._is_beside or self.world.store.dead:
+            return
+        self._passings += 1
+        if self._passings % beside[0].every:
+            return
+        turned, performing = self._turned, self._performing
+        if name in MIDWAY and performing is not None:
+            self._standing = Work(turned, performing, self._now())
+        self._is_beside = self._stirred = True
+        try:
+            with self.world.another():
+                self._guarded(self._work)
+        finally:
+            self._is_beside, self._standing = False, None
+            self._turned, self._performing = turned, performing
+            self._stirred = True
 
     def _pause(self, fault: PauseStory) -> None:
         """This process stands still; another one lives on in the same world, then this one goes on."""
@@ -262,36 +342,8 @@ class Play:
         if self._now() < self._down_until:
             return True
         self._down_until, self._stirred = None, True
-        self.world.boot()
+        self._boot()
         return False
-
-    def _add_twin(self) -> None:
-        twin = self._twins.pop(0)
-        ours = [job for job in self.world.cluster.jobs if job.spec is not None]
-        if not ours and self.story.lenient:
-            return
-        if not ours:
-            raise Stuck(f"the twin at {twin.at:g} s has no job to be the twin of")
-        first = ours[-1]
-        self.world.cluster.add(
-            first.name,
-            self.world.script(twin),
-            owner=first.owner,
-            fingerprint=first.fingerprint,
-            spec=first.spec,
-        )
-
-    def _take_again(self, again: AgainStory) -> None:
-        """An event of the past is delivered a second time, under a key of its own, as a lagging replica would."""
-        for job_id in list(self.world.seen)[:1]:
-            bodies = [row["body"] for row in self.world.store.journal(job_id) if row["kind"] == again.event]
-            if len(bodies) < again.n and self.story.lenient:
-                continue
-            if len(bodies) < again.n:
-                raise Stuck(f"there was no {again.event!r} number {again.n} before {again.at:g} s")
-            body = {**bodies[again.n - 1], "key": f"again:{again.at:g}:{again.event}:{again.n}"}
-            event = parse_event(body).model_copy(update={"at": self.world.own_clock.now()})
-            self.world.store.apply(job_id, event)
 
     # --- small -------------------------------------------------------------------------------------------------
 
@@ -300,38 +352,3 @@ class Play:
 
     def _offset(self) -> float:
         return self.world.offset(self._now())
-
-    @contextmanager
-    def _heard(self) -> Iterator[list[str]]:
-        """Refusals and outages of a story are no news; an exception that the loop had to swallow is a fault."""
-        swallowed: list[str] = []
-        handler = _Swallowed(swallowed)
-        loggers = [logging.getLogger(name) for name in ("agent.wave", "agent.outbox", "agent.turn")]
-        before = [logger.propagate for logger in loggers]
-        for logger in loggers:
-            logger.addHandler(handler)
-            logger.propagate = False
-        try:
-            yield swallowed
-        finally:
-            for logger, propagate in zip(loggers, before, strict=True):
-                logger.removeHandler(handler)
-                logger.propagate = propagate
-
-
-class _Swallowed(logging.Handler):
-    """Keeps what was logged with an exception, each kind once."""
-
-    def __init__(self, kept: list[str]) -> None:
-        super().__init__(logging.ERROR)
-        self._kept = kept
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        said = f"an exception was swallowed: {type(error).__name__}: {error}"
-        if error is not None and not isinstance(error, Broken) and said not in self._kept:
-            self._kept.append(said)
-
-
-class Stuck(Exception):
-    """The story cannot go on; the message says where and why."""

@@ -1,118 +1,45 @@
 """The world of one scenario: a virtual clock, a database in memory, a scripted cluster, keys, a workspace.
 
 Everything else is the product itself: `boot` puts the real service and ports over it, as a process that starts.
-A kill is a BaseException from a crash point; from then on the dead process cannot write (no lease is given back),
-until another one boots over the same store.
-
 Never: a decision about a run; a real clock, a real wait, a network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from agent.checks import every_check
 from agent.clock import OtherClock, VirtualClock
 from agent.clusters.base import Submission
 from agent.clusters.scripted import Away, JobScript, ScriptedCluster, Stale, SubmitFault
-from agent.database import Redact
 from agent.library import Library
 from agent.ports import Ports
 from agent.redaction import Redactor
-from agent.scenarios.faults import StoreStory
+from agent.scenarios.faults import UpgradeStory
+from agent.scenarios.memory import Broken, MortalStore
 from agent.scenarios.model import JobStory, Story
 from agent.scenarios.scripts import script
+from agent.scenarios.upgrade import OLDER_MACHINE, set_back
 from agent.secrets import Secrets
 from agent.service import Service
-from agent.store import Store
+from agent.shadow import form_of, live_runs
 from states.effects import AnyEffect, Interpret, Remember
 from states.events import Interpreted
 from states.job import Check, Job
 from states.observation import Capabilities, Capacity
 from states.orders import Standing
 from states.spec import Request
+from states.versions import may_be_lifted
 
 START = datetime(2031, 3, 14, 9, 0, tzinfo=UTC)
 """When every scenario begins."""
 
 CANARY = "canary-5f0e-{name}-not-a-real-value"
 """The value of a key that the story only names; it may turn up nowhere."""
-
-
-class Killed(BaseException):
-    """The process is gone; nothing may catch this on its way out."""
-
-
-class Broken(Exception):
-    """The story says that this effect cannot be performed now; no fault of the loop."""
-
-
-class StoreTrouble(Broken):
-    """The database did not take a write, as the story says."""
-
-
-class MortalStore(Store):
-    """A store in memory that a dead process cannot write to. dead: set by the kill, taken back by the next boot.
-
-    One is kept for the next story: a new one would translate every statement anew, which costs more than a story.
-    """
-
-    dead = False
-    written = 0
-    troubles: tuple[StoreStory, ...] = ()
-    _loaded: dict[str, tuple[int, Job]]
-    _spare: ClassVar[list[MortalStore]] = []
-
-    @classmethod
-    def empty(cls, redact: Redact, troubles: tuple[StoreStory, ...] = ()) -> MortalStore:
-        """A store without rows. troubles: which of its writes fail."""
-        if not cls._spare:
-            made = cls("sqlite://")
-            made.written, made._loaded = 0, {}
-            made.create_schema()
-        else:
-            made = cls._spare.pop()
-        made.dead, made._redact, made.written, made.troubles = False, redact, 0, troubles
-        made._loaded = {}
-        return made
-
-    def give_back(self) -> None:
-        """Empty it and keep it for the next story."""
-        self.dead, self.troubles = False, ()
-        with self._write() as connection:
-            names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-            tables = [row[0] for row in connection.exec_driver_sql(names)]
-            connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-            for table in tables:
-                connection.exec_driver_sql(f"DELETE FROM {table}")
-        self._spare.append(self)
-
-    def load(self, job_id: str) -> Job:
-        """The job; read once as long as nothing is written (the loop, the person and the guard all look at it)."""
-        written, job = self._loaded.get(job_id) or (-1, None)
-        if job is None or written != self.written:
-            job = super().load(job_id)
-            self._loaded[job_id] = (self.written, job)
-        return job
-
-    @contextmanager
-    def _write(self) -> Iterator[Any]:
-        if self.dead:
-            raise Killed
-        self.written += 1
-        says = next((t.says for t in self.troubles if t.n <= self.written < t.n + t.times), "")
-        if says == "busy":
-            raise StoreTrouble("the database is busy")
-        with super()._write() as connection:
-            yield connection
-            if says == "full":
-                raise StoreTrouble("the disk is full")
-        if says == "unclear":
-            raise StoreTrouble("the connection was lost while it was committed")
 
 
 class ScriptedReader:
@@ -140,8 +67,15 @@ class World:
         self.clock = VirtualClock(START)
         self.own_clock = OtherClock(self.clock)
         """Watchkeeper's machine's; the first one is the world's."""
-        self.workspace = folder / "workspace"
-        self.workspace.mkdir(parents=True)
+        further = [folder / f"workspace-{n}" for n in range(1, len(story.runs) + 1)]
+        self.workspaces = [folder / "workspace", *further]
+        """Of each run of the story."""
+        for workspace in self.workspaces:
+            workspace.mkdir(parents=True)
+        self._number_at = {str(place): number for number, place in enumerate(self.workspaces)}
+        self._other: tuple[Library, Ports, Service] | None = None
+        self.performs: Callable[[AnyEffect], None] = lambda effect: None
+        """Told of each effect as it begins."""
         self.env = keys_of(story)
         self.secrets = Secrets(folder / "keys", env=self.env, keyring="off")
         self.redactor = Redactor(self.secrets.values())
@@ -152,7 +86,7 @@ class World:
         self.touched: dict[str, None] = {}
         """Ids of the runs that took an event since they were last looked at."""
         self.cluster = self._cluster()
-        self._cast: dict[str, int] = {}
+        self._cast: dict[tuple[int, str], int] = {}
         self._scripts = self._all_scripts()
         self._prepare()
         self.boot()
@@ -160,6 +94,10 @@ class World:
     def boot(self) -> None:
         """A process starts: everything in memory is new, the store and the world are as they were."""
         self.store.dead = False
+        self._other = None
+        self._start()
+
+    def _start(self) -> None:
         self.library = Library(self.store)
         self.ports = Ports(
             store=self.store,
@@ -186,6 +124,38 @@ class World:
             orders=Standing(person=self.story.orders, site=self.story.site_orders),
         )
 
+    def upgrade(self, told: UpgradeStory) -> Iterator[str]:
+        """A newer Watchkeeper finds what the one before left, looks at it without a change, and brings it up to date.
+
+        Yields what it could not carry, of runs that may be carried (RELIABILITY 7).
+        """
+        set_back(self.store.engine, told.form)
+        self.store.forget()
+        for run in live_runs(self.store):
+            job = self.store.load(run.run)
+            rests = may_be_lifted({"version": OLDER_MACHINE, "state": job.state, "resume_to": job.resume_to})
+            if rests and run.level not in ("same", "reworded"):
+                yield f"I5: {run.run} cannot be carried by the next release: {run.said}"
+        if (found := form_of(self.store)) != told.form:
+            yield f"I5: the look before an upgrade made the form {found} of {told.form}"
+        self.store.create_schema()
+
+    @contextmanager
+    def another(self) -> Iterator[None]:
+        """Within: a second process over the same database, with a memory of its own that it keeps."""
+        mine = self.library, self.ports, self.service
+        if self._other is None:
+            self._start()
+        else:
+            self.library, self.ports, self.service = self._other
+        theirs = self.library, self.ports, self.service
+        try:
+            yield
+        finally:
+            if self.ports is theirs[1]:  # else it was killed, and a new one has booted
+                self._other = theirs
+                self.library, self.ports, self.service = mine
+
     def _touch(self, job_id: str) -> None:
         self.seen.setdefault(job_id)
         self.touched.setdefault(job_id)
@@ -198,6 +168,7 @@ class World:
             named = broken.effect == effect.kind and broken.name in ("", about)
             if named and broken.since <= now_s < broken.until:
                 raise Broken(f"{effect.kind} cannot be done now")
+        self.performs(effect)
 
     def set_key(self, name: str, value: str) -> None:
         """The person sets a key while the story goes on."""
@@ -212,9 +183,22 @@ class World:
         """A time as seconds since the beginning."""
         return (at - START).total_seconds()
 
-    def request(self) -> Request | None:
-        """The request, with its workspace as a folder of this world."""
-        request = self.story.request
+    def number_of(self, job: Job) -> int:
+        """Which run of the story it is or belongs to: 0 its own, from 1 on those of `runs`."""
+        return self._number_at.get(job.spec.workspace, 0)
+
+    def run_of(self, number: int) -> str:
+        """The id of that run; "": it is not there yet."""
+        for job_id in self.seen:
+            job = self.store.load(job_id)
+            if not job.parent and self.number_of(job) == number:
+                return job_id
+        return ""
+
+    def request(self, number: int = 0) -> Request | None:
+        """The request of that run, with its workspace as a folder of this world."""
+        further = self.story.runs[number - 1].request if number else None
+        request = further or self.story.request
         if request is None or request.workspace is None:
             return request
         return request.model_copy(update={"workspace": str(self.folder / request.workspace.lstrip("/"))})
@@ -265,29 +249,33 @@ class World:
         scripts = self._scripts[role]
         return scripts[min(number, len(scripts)) - 1]
 
-    def _role(self, submission: Submission) -> str:
-        """own for the run itself, else what its child is for: the submit's name begins with the child's id."""
+    def _role(self, submission: Submission) -> tuple[int, str]:
+        """The run that it is sent for, and `own` for that one itself, else what its child is for: the submit's name
+        begins with the child's id."""
+        number = self._number_at.get(submission.spec.workspace, 0)
         for run in self.seen:
             for child, purpose in self.store.load(run).children.items():
                 if submission.name.startswith(f"{child}-"):
-                    return purpose.partition(":")[0]
-        return "own"
+                    return number, purpose.partition(":")[0]
+        return number, "own"
 
-    def _all_scripts(self) -> dict[str, list[JobScript]]:
+    def _all_scripts(self) -> dict[tuple[int, str], list[JobScript]]:
         """Every job of the story, made before it begins: what is wrong in one is a fault of the file."""
         story = self.story
-        told = {
-            "own": (story.first(), *story.then),
-            "smoke": story.smoke,
-            "build": story.build,
-            "stage": story.stage,
-            "repair": story.repair,
+        told: dict[tuple[int, str], tuple[JobStory, ...]] = {
+            (0, "own"): (story.first(), *story.then),
+            (0, "smoke"): story.smoke,
         }
+        for number, run in enumerate(story.runs, start=1):
+            told |= {(number, "own"): (run, *run.then), (number, "smoke"): run.smoke}
+        for number in range(len(story.runs) + 1):
+            told |= {(number, "build"): story.build, (number, "stage"): story.stage}
+            told[number, "repair"] = story.repair
         return {role: [self.script(one) for one in jobs or (JobStory(),)] for role, jobs in told.items()}
 
     def _prepare(self) -> None:
         for file in self.story.present:
-            path = self.workspace / file.path
+            path = self.workspaces[0] / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file.text, encoding="utf-8")
         for one in self.story.there:
@@ -297,7 +285,7 @@ class World:
 
     def _fill_library(self, place: int, values: Mapping[str, str], entry: Any) -> None:
         library = Library(self.store)
-        purpose = entry.purpose.replace("{workspace}", str(self.workspace))
+        purpose = entry.purpose.replace("{workspace}", str(self.workspaces[0]))
         given = {name: value for name, value in values.items() if value}
         for number in range(entry.worked + entry.used):
             effect = Remember(

@@ -14,6 +14,8 @@ from agent.crash import POINTS
 from agent.scenarios.model import Story
 from agent.simulation.chance import Chance
 from agent.simulation.jobs import JobData, job
+from agent.simulation.words import WORDS, spoken
+from agent.tables import SCHEMA_VERSION
 from states.questions import QUESTIONS
 
 STORM_S = 8 * 3600.0
@@ -53,10 +55,43 @@ def data_of(seed: int) -> StoryData:
         data["reader"] = _readings(chance)
     data["answers"] = _answers(chance)
     data["actions"] = _actions(chance)
+    if chance.happens(0.15):
+        data["runs"] = [_further(chance, wrapper=wrapper) for _ in range(chance.whole(1, 3))]
+        for number in range(1, len(data["runs"]) + 1):
+            data["answers"] += [{**answer, "run": number} for answer in _answers(chance)]
+            data["actions"] += [{**action, "run": number} for action in _actions(chance)]
     data["faults"] = _faults(chance, storm)
+    if chance.happens(0.3):
+        _speak(data, chance.one_of(sorted(WORDS)))
     data["expect"] = {"settled": True}
     data["never"] = {"calls": []} if _deletes(data) else {"calls": ["delete"]}
     return data
+
+
+def _further(chance: Chance, *, wrapper: bool) -> StoryData:
+    """A further run: the same request once more, or another one."""
+    run: StoryData = {"at": chance.span(1, 20_000)}
+    outputs = chance.happens(0.5)
+    if outputs or chance.happens(0.5):
+        run["request"] = _request(chance, outputs=outputs)
+    run |= job(chance, wrapper=wrapper, outputs=outputs)
+    run["then"] = [job(chance, wrapper=wrapper, outputs=outputs) for _ in range(chance.whole(1, 2))]
+    run["smoke"] = [job(chance, wrapper=wrapper, outputs=False)]
+    return run
+
+
+def _speak(data: StoryData, kind: str) -> None:
+    """Every job of the story in the words of that kind of cluster."""
+    data["cluster"]["normalise"] = kind
+    data["history"] = spoken(data, kind)["history"]
+    for told in (data, *data.get("runs", ())):
+        for name in ("then", "smoke"):
+            if name in told:
+                told[name] = [spoken(one, kind) for one in told[name]]
+    if "runs" in data:
+        data["runs"] = [spoken(one, kind) for one in data["runs"]]
+    if "twins" in data["faults"]:
+        data["faults"]["twins"] = [spoken(one, kind) for one in data["faults"]["twins"]]
 
 
 def _deletes(data: StoryData) -> bool:
@@ -158,7 +193,9 @@ def _faults(chance: Chance, storm: float) -> StoryData:
         "broken": [_broken(chance) for _ in range(2) if chance.happens(0.15 * storm)],
         "again": [_again(chance) for _ in range(4) if chance.happens(0.2 * storm)],
         "kill": [_kill(chance) for _ in range(5) if chance.happens(0.25 * storm)],
-        "pause": [_kill(chance, pause=True) for _ in range(2) if chance.happens(0.1 * storm)],
+        "pause": [_kill(chance, pause=True) for _ in range(2) if chance.happens(0.15 * storm)],
+        "beside": [_beside(chance) for _ in range(1) if chance.happens(0.2 * storm)],
+        "upgrade": [_upgrade(chance) for _ in range(2) if chance.happens(0.1 * storm)],
         "twins": [_twin(chance) for _ in range(1) if chance.happens(0.08 * storm)],
         "clock": [_clock(chance) for _ in range(2) if chance.happens(0.12 * storm)],
         "store": [_store(chance) for _ in range(4) if chance.happens(0.15 * storm)],
@@ -224,6 +261,22 @@ def _kill(chance: Chance, *, pause: bool = False) -> StoryData:
     if pause:
         return fault | {"lasts": chance.span(10, 4000)}
     return fault | {"down": chance.span(1, 9000) if chance.happens(0.6) else 0.0}
+
+
+def _beside(chance: Chance) -> StoryData:
+    """A second process for a while, or from the beginning to the end of the storm."""
+    window = _window(chance, 20_000) if chance.happens(0.5) else {"from": 0, "to": STORM_S}
+    return {**window, "every": chance.whole(1, 5)}
+
+
+def _upgrade(chance: Chance) -> StoryData:
+    form = f"{chance.whole(1, SCHEMA_VERSION):04}"
+    upgrade: StoryData = {"at": chance.span(1, STORM_S), "form": form}
+    if chance.happens(0.6):
+        upgrade["point"] = chance.one_of(POINTS)
+    if chance.happens(0.6):
+        upgrade["down"] = chance.span(1, 9000)
+    return upgrade
 
 
 def _twin(chance: Chance) -> JobData:

@@ -81,10 +81,16 @@ class Watch(BaseModel):
 
 @router.get("/runs", summary="List the runs, the newest first")
 def runs(
-    request: Request, who: Reads, live: bool = False, limit: Annotated[int, Query(ge=1, le=10_000)] = 200
+    request: Request,
+    who: Reads,
+    live: bool = False,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 200,
+    before: Annotated[
+        str, Query(description="The `id` of the last one of the page before, the cursor.")
+    ] = "",
 ) -> JSONResponse:
     """Each with its state, step of total, time left, lane, last milestone, open questions, outcome."""
-    rows = here(request).service.ports.store.boards(live=live, limit=limit)
+    rows = here(request).service.ports.store.boards(live=live, limit=limit, before=before)
     return answer(request, [{**row["board"], **{k: row[k] for k in row if k != "board"}} for row in rows])
 
 

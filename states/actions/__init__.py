@@ -47,6 +47,7 @@ from states.actions.looking import (
     stop_the_late_one,
     stop_the_younger,
     suspect,
+    tell_of_twins,
     withdraw_wait,
 )
 from states.actions.preflight import (
@@ -196,6 +197,7 @@ __all__ = [
     "take_answer_and_stop",
     "take_answer_and_stop_twin",
     "take_answer_and_watch",
+    "tell_of_twins",
     "withdraw_concern",
     "withdraw_wait",
 ]

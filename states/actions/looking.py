@@ -25,7 +25,7 @@ from states.events import (
     Observed,
     Submitted,
 )
-from states.guards import twin_topic, twins_to_stop
+from states.guards import running_twin_topics, twin_topic, twins_to_stop, twins_to_tell
 from states.job import TOPICS_MAX, Job, State
 from states.observation import Phase
 from states.timers import look_s
@@ -71,6 +71,16 @@ def ask_about_twins(job: Job, event: Observed) -> Change:
     return open_questions(
         with_look(job, event.observation), event.at, [("twins", f"twins:{twin.cluster_job_id}", facts, ())]
     )
+
+
+def tell_of_twins(job: Job, event: Observed) -> Change:
+    """Two of ours run while another question stands or a stop goes on: said aloud once, asked about later."""
+    twins = twins_to_tell(job, event.observation)
+    ids = ", ".join(twin.cluster_job_id for twin in twins)
+    topics = (*job.asked_topics, *(running_twin_topics(twin)[1] for twin in twins))[-TOPICS_MAX:]
+    noted = with_look(job, event.observation).but(asked_topics=topics)
+    said = tell("twin", reports.twin_runs(job, ids), must_not_miss=True)
+    return Change(noted, (said,), f"twin {ids} runs too")
 
 
 def note_start(job: Job, event: Observed) -> Change:

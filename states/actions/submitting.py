@@ -35,7 +35,7 @@ from states.events import (
     SubmitUnclear,
     WakeDue,
 )
-from states.guards.submitting import unsettled_topic
+from states.guards.submitting import taken_topic, unsettled_topic
 from states.job import Job, State
 from states.timers import look_up_pause_s
 
@@ -149,6 +149,4 @@ def ask_about_submit(job: Job, event: LookedUp) -> Change:
 def ask_about_name(job: Job, event: LookedUp) -> Change:
     """A job of that name is there and is not ours: nothing is adopted."""
     why = f"a job named {job.attempt.name} is on the cluster and does not carry this run's mark"
-    return open_questions(
-        job, event.at, [("unsettled", f"taken:{job.attempt.name}", {"name": job.id, "why": why}, ())]
-    )
+    return open_questions(job, event.at, [("unsettled", taken_topic(job), {"name": job.id, "why": why}, ())])

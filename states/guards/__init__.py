@@ -46,6 +46,7 @@ from states.guards.ending import (
 from states.guards.looking import (
     a_twin_has_not_started,
     a_twin_runs_too,
+    a_twin_runs_unsaid,
     a_word_is_due_that_it_is_away,
     can_never_start,
     finishes_for_too_long,
@@ -68,7 +69,15 @@ from states.guards.looking import (
     was_lost_and_may_be_resubmitted,
     was_preempted_and_may_restart,
 )
-from states.guards.parts import WAITS, question_at, twin_topic, twins_to_stop, verdict_topic
+from states.guards.parts import (
+    WAITS,
+    question_at,
+    running_twin_topics,
+    twin_topic,
+    twins_to_stop,
+    twins_to_tell,
+    verdict_topic,
+)
 from states.guards.preflight import (
     a_check_refuses,
     a_preparation_is_due,
@@ -144,6 +153,7 @@ __all__ = [
     "a_stop_was_asked",
     "a_twin_has_not_started",
     "a_twin_runs_too",
+    "a_twin_runs_unsaid",
     "a_word_is_due_that_it_is_away",
     "absent_and_a_stop_was_asked",
     "absent_and_stopped_after_a_run",
@@ -202,6 +212,7 @@ __all__ = [
     "preflight_is_under_way",
     "question_at",
     "reading_is_over",
+    "running_twin_topics",
     "something_is_missing",
     "the_answer_is_not_valid",
     "the_answer_is_still_out",
@@ -222,6 +233,7 @@ __all__ = [
     "the_word_is_new",
     "twin_topic",
     "twins_to_stop",
+    "twins_to_tell",
     "verdict_topic",
     "waiting_goes_on",
     "waiting_goes_on_without_a_twin",

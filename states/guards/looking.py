@@ -15,6 +15,7 @@ from states.guards.parts import (
     WAITS,
     not_asked,
     twins_to_stop,
+    twins_to_tell,
     waits_for,
 )
 from states.job import Job, State
@@ -38,6 +39,11 @@ def a_twin_runs_too(job: Job, event: Observed) -> bool:
     return not job.is_takeover and any(
         f"twins:{twin.cluster_job_id}" not in job.asked_topics for twin in live
     )
+
+
+def a_twin_runs_unsaid(job: Job, event: Observed) -> bool:
+    """While another question stands, or a stop goes on, none is asked about it: it is said."""
+    return not job.is_takeover and bool(twins_to_tell(job, event.observation))
 
 
 def has_ended(job: Job, event: Observed) -> bool:

@@ -37,6 +37,17 @@ def twin_topic(twin: Match) -> str:
     return f"twin:{twin.cluster_job_id}"
 
 
+def running_twin_topics(twin: Match) -> tuple[str, str]:
+    """Of its question, and of its having been said while another question stood."""
+    return f"twins:{twin.cluster_job_id}", f"told:{twin.cluster_job_id}"
+
+
+def twins_to_tell(job: Job, seen: Observation) -> tuple[Match, ...]:
+    """Doubles that run, and of which nothing was said yet."""
+    live = (twin for twin in seen.twins if twin.ours and twin.phase is Phase.running)
+    return tuple(twin for twin in live if not {*running_twin_topics(twin)} & {*job.asked_topics})
+
+
 def twins_to_stop(job: Job, seen: Observation) -> tuple[Match, ...]:
     """Doubles that wait, are ours, and were not told to stop too often already (I1)."""
     waiting = (twin for twin in seen.twins if twin.ours and twin.phase in WAITS and not job.is_takeover)

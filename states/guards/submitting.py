@@ -82,7 +82,7 @@ def one_of_ours_is_there(job: Job, event: LookedUp) -> bool:
 
 def the_name_is_taken(job: Job, event: LookedUp) -> bool:
     """A job of that name is there and it is not ours: nothing is adopted, nothing is sent; asked once (G5)."""
-    return event.reachable and bool(event.matches) and f"taken:{job.attempt.name}" not in job.asked_topics
+    return event.reachable and bool(event.matches) and taken_topic(job) not in job.asked_topics
 
 
 def is_settled_as_absent(job: Job, event: LookedUp) -> bool:
@@ -117,13 +117,18 @@ def was_sought_for_too_long(job: Job, event: LookedUp) -> bool:
     since = job.attempt.unclear_since
     too_long = since is not None and (event.at - since).total_seconds() >= job.policy.look_up_s_max
     sends_spent = is_settled_as_absent(job, event) and job.attempt.sends >= job.policy.submit_sends_max
-    asked = {unsettled_topic(job), f"taken:{job.attempt.name}"} & set(job.asked_topics)
+    asked = {unsettled_topic(job), taken_topic(job)} & set(job.asked_topics)
     return (too_long or sends_spent) and not asked
 
 
 def unsettled_topic(job: Job) -> str:
     """One cause for each send (G5): another one, on a person's word, is asked about anew when its answer is lost."""
     return f"unsettled:{job.attempt.name}:{job.attempt.sends}"
+
+
+def taken_topic(job: Job) -> str:
+    """The same for a name that is another's."""
+    return f"taken:{job.attempt.name}:{job.attempt.sends}"
 
 
 def a_look_up_is_due(job: Job, event: WakeDue) -> bool:

@@ -185,6 +185,10 @@ PHRASES: Mapping[str, tuple[str, str]] = {
         "{job} was found twice on the cluster. The younger, {twin}, had not started and is being stopped.",
         "集群上发现 {job} 有两个任务。较新的 {twin} 还没有开始, 正在停止。",
     ),
+    "twin_runs": (
+        "{job} was found twice on the cluster: {twin} runs beside {name}. Both may write the same files; both go on.",
+        "集群上发现 {job} 有两个任务: {twin} 与 {name} 同时在跑, 可能写同样的文件。两个都继续。",
+    ),
     "late_job": (
         "A submit of {job} that was taken for lost was carried out after the end. Its job, {late}, is being stopped.",
         "{job} 有一次提交曾被当作丢失, 结束之后才被执行。正在停止它的任务 {late}。",

@@ -13,12 +13,13 @@ import yaml
 
 from agent.app import build
 from agent.scenario import files_of, new, record, run_file, run_files
+from agent.scenarios.memory import Killed
 from agent.scenarios.model import Story
 from agent.scenarios.play import Play
 from agent.scenarios.recorded import Recorded, replay
 from agent.scenarios.scripts import script
 from agent.scenarios.units import seconds
-from agent.scenarios.world import Killed, World
+from agent.scenarios.world import World
 from agent.yamlfile import UserFileError, read_yaml
 from states.job import State
 from states.observation import Phase

@@ -126,6 +126,16 @@ class TestApply:
         with pytest.raises(Unknown, match="several"):
             store.find("digits")
 
+    def test_a_cursor_leads_on_to_what_is_older(self, store: Store) -> None:
+        for name in ("digits-aaaa", "digits-bbbb", "digits-cccc"):
+            put(store, name)
+        newest = [row["id"] for row in store.boards()]
+        assert [row["id"] for row in store.boards(before=newest[0], limit=1)] == newest[1:2]
+        assert [row["id"] for row in store.boards(before=newest[1], live=True)] == newest[2:]
+        assert store.boards(before=newest[2]) == []
+        with pytest.raises(Unknown, match="nobody"):
+            store.boards(before="nobody")
+
     def test_secrets_are_taken_out_before_anything_is_stored(self, tmp_path: Path) -> None:
         def redact(value: object) -> object:
             if isinstance(value, dict):

@@ -102,3 +102,16 @@ def test_a_turn_that_breaks_does_not_end_the_thread(
     workers.close()
     assert taken == ["a", "b"]
     assert "taken again by the sweep" in caplog.text
+
+
+def test_timers_are_looked_for_when_no_run_waits_for_a_thread(
+    desk: Callable[..., Desk], turns: Turns, eventually: Callable[..., Any]
+) -> None:
+    looked: list[int] = []
+    workers = Workers(desk().ports, 1, after=lambda: looked.append(len(turns.begun)))
+    for name in "abcd":
+        workers.give(name)
+    turns.go.set()
+    eventually(lambda: looked != [])
+    workers.close()
+    assert looked == [4]

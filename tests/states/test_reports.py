@@ -62,6 +62,7 @@ REPORTS: dict[str, Callable[[Job], str]] = {
     "unreachable": lambda job: reports.unreachable(job, AT, HOSTILE),
     "odd_word": lambda job: reports.odd_word(job, HOSTILE),
     "twin_stopped": lambda job: reports.twin_stopped(job, ""),
+    "twin_runs": lambda job: reports.twin_runs(job, HOSTILE),
     "submit_unclear": lambda job: reports.submit_unclear(job, HOSTILE),
     "asked": lambda job: reports.asked(job, [question(kind, at) for at, kind in enumerate(QUESTIONS, 1)]),
     "answered": lambda job: reports.answered(job, ONE_QUESTION),

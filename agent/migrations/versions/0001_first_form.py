@@ -34,8 +34,6 @@ def _runs() -> None:
         sa.Column("cluster", sa.String(), nullable=False),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("seq", sa.Integer(), nullable=False),
-        sa.Column("snapshot", DATA, nullable=False),
-        sa.Column("board", DATA, nullable=False),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("ended_at", TIME, nullable=True),
         sa.Column("wake_at", TIME, nullable=True),
@@ -51,6 +49,8 @@ def _runs() -> None:
         sa.Column("submitted_at", TIME, nullable=True),
         sa.Column("lease_token", sa.String(), nullable=False),
         sa.Column("lease_until", TIME, nullable=True),
+        sa.Column("snapshot", DATA, nullable=False),
+        sa.Column("board", DATA, nullable=False),
         sa.UniqueConstraint("request_id"),
     )
     op.create_index("job_due", "job", ["wake_at"])
