@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from math import isfinite
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
@@ -44,7 +44,7 @@ def _named(value: float) -> float | str:
     return value if isfinite(value) else str(value)
 
 
-Figure = Annotated[float, PlainSerializer(_named, when_used="json")]
+Figure = Annotated[float, PlainSerializer(_named, return_type=Any, when_used="json")]
 """A figure of a log. A loss may be NaN or infinite: stored as that word, since JSON has none and PostgreSQL takes no
 row with one, it comes back as what it was. (The setting above is heeded where text is made, not where data is.)"""
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Annotated
 
 from anyio import sleep, to_thread
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from agent.store import Store
@@ -33,6 +33,14 @@ LOG_S, LOG_S_MAX = 1.0, 20.0
 """Between two reads of a log: every read is a call to the cluster, so a silent log is read ever more rarely."""
 
 
+def known(request: Request, run: str) -> str:
+    """The id of the run, found before anything is answered: a stream that has begun can only break off."""
+    return here(request).service.job(run).id
+
+
+Known = Annotated[str, Depends(known)]
+
+
 @router.get("/all")
 async def bell(
     request: Request, who: Reads, mark: str = "", pace_s: Pace = LOOK_S, last: Last = ""
@@ -45,11 +53,10 @@ async def bell(
 
 @router.get("/runs/{run}")
 async def bell_of_run(
-    request: Request, who: Reads, run: str, mark: str = "", last: Last = ""
+    request: Request, who: Reads, job_id: Known, mark: str = "", last: Last = ""
 ) -> AsyncIterator[ServerSentEvent]:
     """The same for one run."""
-    job = await to_thread.run_sync(here(request).service.job, run)
-    async for event in _ring(request, job.id, last or mark):
+    async for event in _ring(request, job_id, last or mark):
         yield event
 
 
@@ -76,7 +83,7 @@ async def _ring(
 async def log(
     request: Request,
     who: Reads,
-    run: str,
+    job_id: Known,
     cursor: str = "",
     last: Last = "",
 ) -> AsyncIterator[ServerSentEvent]:
@@ -84,7 +91,7 @@ async def log(
     place = here(request)
     at, pause_s = last or cursor, LOG_S
     while await _goes_on(request, place, pause_s):
-        job = await to_thread.run_sync(place.service.job, run)
+        job = await to_thread.run_sync(place.service.job, job_id)
         piece = await to_thread.run_sync(partial(tail, place.service, job, cursor=at))
         # The same cursor again, or none: nothing is known to be new, and nothing is shown twice.
         new = piece.lines if piece.cursor and piece.cursor != at else []

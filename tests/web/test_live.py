@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import pytest
 
 from agent.web.door import SESSION_S
 from agent.web.live import mark_of
@@ -103,6 +104,16 @@ def test_a_log_goes_on_where_it_was_left_and_ends_with_its_run(opened: Opened) -
     assert "step 300/500" in rest[0].data
     with stream(page, f"/live/log/{run}", last=rest[0].id) as events:
         assert [sent.event for sent in events] == ["ended"], "what was shown is not shown again"
+
+
+@pytest.mark.parametrize("path", ["/live/runs/nobody-1", "/live/log/nobody-1"])
+def test_a_stream_of_no_run_is_an_answer_not_a_broken_connection(opened: Opened, path: str) -> None:
+    _, page = opened(ENDLESS)
+    headers = {"Authorization": f"Bearer {page.tokens['read']}"}
+    with httpx2.Client(trust_env=False, timeout=WAIT_S, headers=headers) as client:
+        answer = client.get(page.url + path)
+        assert answer.status_code == 404
+        assert "nobody-1" in answer.text
 
 
 def test_a_stream_ends_with_its_session(opened: Opened) -> None:
