@@ -19,7 +19,8 @@ def submit(effect: Submit, asked: AskedEffect, job: Job, ports: Ports, lease: Le
     """One call; the answer has three values: Submitted, SubmitRejected, SubmitUnclear."""
     cluster = ports.cluster_of(job)
     if not lease.outlives(ports.clock.now(), cluster.capabilities.submit_timeout_s):
-        raise TimeoutError("the lease is too short for a submit; it is tried again under a fresh one")
+        reason = "this process stood still, and its lease was too short for a submit; nothing was sent by it"
+        return SubmitUnclear(at=ports.clock.now(), name=effect.name, reason=reason)
     submission = Submission(
         name=effect.name, fingerprint=effect.fingerprint, owner=effect.owner, spec=effect.spec
     )

@@ -108,7 +108,8 @@ class Invariants:
             return
         since = self._twin_since.setdefault(job.id, own)
         looked = job.seen_at is not None and job.seen_at > since
-        told = any(m["stage"] == "twin" for m in self.world.store.messages(job.id))
+        # Asked for is as good as told: a report that cannot be written now is tried again, and never lost.
+        told = any(one["body"].get("stage") == "twin" for one in self.world.store.effects_of(job.id))
         asked = any(question.kind == "twins" for question in job.questions)
         looks_later = job.state in (*WATCHED, State.submitting)  # a submit in doubt looks by name
         if (looked or not looks_later) and not told and not asked and not job.is_takeover:

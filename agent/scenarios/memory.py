@@ -41,6 +41,8 @@ class MortalStore(Store):
     """
 
     dead = False
+    shaken = False
+    """A write failed; whoever swallowed that looks again at the next sweep."""
     written = 0
     troubles: tuple[StoreStory, ...] = ()
     _loaded: dict[str, tuple[int, Job]]
@@ -57,6 +59,7 @@ class MortalStore(Store):
         else:
             made = cls._spare.pop()
         made.dead, made._redact, made.written, made.troubles = False, redact, 0, troubles
+        made.shaken = False
         made.forget()
         return made
 
@@ -92,6 +95,10 @@ class MortalStore(Store):
             known = self._restored[job_id] = row, super()._load(connection, job_id, lock=lock)
         return known[1]
 
+    def _trouble(self, says: str) -> StoreTrouble:
+        self.shaken = True
+        return StoreTrouble(says)
+
     @contextmanager
     def _write(self) -> Iterator[Any]:
         if self.dead:
@@ -99,10 +106,10 @@ class MortalStore(Store):
         self.written += 1
         says = next((t.says for t in self.troubles if t.n <= self.written < t.n + t.times), "")
         if says == "busy":
-            raise StoreTrouble("the database is busy")
+            raise self._trouble("the database is busy")
         with super()._write() as connection:
             yield connection
             if says == "full":
-                raise StoreTrouble("the disk is full")
+                raise self._trouble("the disk is full")
         if says == "unclear":
-            raise StoreTrouble("the connection was lost while it was committed")
+            raise self._trouble("the connection was lost while it was committed")

@@ -220,6 +220,9 @@ class Play:
         times = [self.person.next_at(), self.watcher.next_at()]
         times += self.happenings.next_at()
         times += [self.world.at(one.at) for one in self._upgrades[:1]]
+        if self.world.store.shaken:
+            self.world.store.shaken = False
+            self._sweep_at = self._sweep_at or now + timedelta(seconds=SWEEP_S)
         if self._is_down():
             times.append(max(filter(None, (self._down_until, self._sweep_at))))
         else:
