@@ -90,7 +90,7 @@ def unit_of(nodeid: str) -> str:
 
 REAL = (
     "tests/clusters/slurm/", "tests/clusters/ray/", "tests/replicas/", "test_browser", "_on_a_real_",
-    "tests/channels/test_one_history.py",
+    "tests/channels/test_one_history.py", "tests/soak/",
 )  # fmt: skip
 """Suites that start a scheduler, a database server or a browser; so does whatever runs on PostgreSQL."""
 
