@@ -8,7 +8,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-# --no-compile: only what is used gets compiled, when it is first used; that halves the set-up time.
+# --no-compile: only what is used gets compiled, when it is first used; that halves the set-up time. So Python may write
+# its bytecode here, whatever the environment says: without it each process would compile everything anew.
 INSTALL := $(PIP) install -qq --no-compile
 export PYTHONDONTWRITEBYTECODE :=
 

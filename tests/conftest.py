@@ -92,7 +92,7 @@ REAL = (
     "tests/clusters/slurm/", "tests/clusters/ray/", "tests/replicas/", "test_browser", "_on_a_real_",
     "tests/channels/test_one_history.py", "tests/soak/",
 )  # fmt: skip
-"""Suites that start a scheduler, a database server or a browser; so does whatever runs on PostgreSQL."""
+"""Suites that start a scheduler, a database server, a browser, many real jobs; so does what runs on PostgreSQL."""
 
 
 def is_real(item: pytest.Item) -> bool:

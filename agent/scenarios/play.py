@@ -220,7 +220,7 @@ class Play:
         times = [self.person.next_at(), self.watcher.next_at()]
         times += self.happenings.next_at()
         times += [self.world.at(one.at) for one in self._upgrades[:1]]
-        if self.world.store.shaken:
+        if self.world.store.shaken:  # whoever swallowed that looks again at the next sweep
             self.world.store.shaken = False
             self._sweep_at = self._sweep_at or now + timedelta(seconds=SWEEP_S)
         if self._is_down():
@@ -230,10 +230,6 @@ class Play:
             if self._stirred:
                 self._effect_at = self.world.store.next_effect_at()
             self._stirred = False
-            if self._wake_at is not None and self._wake_at <= now + ahead and self.story.faults.store:
-                # A write that failed, or whose answer was lost, is swallowed by the wave; the sweep looks again.
-                self._sweep_at = now + timedelta(seconds=SWEEP_S)
-                self._wake_at = self._sweep_at + ahead
             if self._wake_at is not None and self._wake_at <= now + ahead:
                 raise Stuck(
                     f"a timer stands in the past at {self._offset():g} s: it would fire again and again"

@@ -95,7 +95,7 @@ def test_one_history(wk: Wk, slack: Slack, eventually: Callable[..., Any]) -> No
 
 def pictures(wk: Wk, slack: Slack, run: str, thread: str) -> None:
     """The same history as each surface shows it, for the docs."""
-    scrub = {str(wk.workspace): "~/work", str(wk.home.parent): "~"}
+    scrub = {str(wk.workspace): "~/runs", str(wk.home.parent): "~"}
     shown = wk("show", run).out
     why = wk("why", run).out
     picture("terminal", f"wk show {run}", shown, scrub=scrub)

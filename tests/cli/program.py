@@ -1,7 +1,7 @@
 """`wk` with a home of its own, the jobs it runs, and what it printed.
 
 A command that ends by itself runs within this process, with its own environment, folder and streams: a start costs
-most of a second. What stays (`start`), what is killed and what must be a process (`process`) is one.
+most of a second. What stays and what is killed (`start`) is a process.
 To wait for something, or to count what the cluster has, the database and the cluster are looked at directly: that is
 quick, and no command vouches for itself.
 
@@ -97,20 +97,6 @@ class Wk:
             except SystemExit as ended:  # of a completion
                 code = int(ended.code or 0)
         return Ran(code, out.getvalue(), err.getvalue())
-
-    def process(self, *words: str, stdin: str = "") -> Ran:
-        """Run one command to its end in a process of its own."""
-        ran = subprocess.run(
-            [sys.executable, "-m", "agent", *words],
-            cwd=self.workspace,
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_S,
-            check=False,
-        )
-        return Ran(ran.returncode, ran.stdout, ran.stderr)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Begin a command and leave it running, in a process group of its own (as a terminal would)."""
