@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -97,6 +98,18 @@ class Applied(NamedTuple):
     action: str = ""
 
 
+class Before(NamedTuple):
+    """How an earlier attempt is known to its cluster."""
+
+    name: str
+    cluster_job_id: str
+    submitted_at: datetime
+
+
+BEFORE_MAX = 10_000
+"""Attempts whose forerunners are kept in memory; a long-lived process begins anew then."""
+
+
 class Unknown(LookupError):
     """There is no such run. The message names the nearest ones."""
 
@@ -107,6 +120,10 @@ class Compacted(LookupError):
 
 class Store(AskedEffects, DueJobs):
     """The database of one Watchkeeper. Thread-safe; each call is one transaction."""
+
+    @cached_property
+    def _at_large(self) -> dict[str, tuple[Before, ...]]:
+        return {}
 
     def create(self, job: Job, event: AnyEvent) -> Applied:
         """Store a new job and its first event together. A known request id answers with the run that has it."""
@@ -145,6 +162,20 @@ class Store(AskedEffects, DueJobs):
         """The job as it stands. Raises Unknown."""
         with self._read() as connection:
             return self._load(connection, job_id)
+
+    def at_large(self, job_id: str, attempt: str) -> tuple[Before, ...]:
+        """The earlier attempts whose jobs may come back beside this one (`Job.at_large`). What came before an attempt
+        never changes, so a snapshot is read once for it. Raises Unknown."""
+        if attempt not in self._at_large:
+            if len(self._at_large) >= BEFORE_MAX:
+                self._at_large.clear()
+            job = self.load(job_id)
+            if job.attempt.name != attempt:
+                return ()
+            self._at_large[attempt] = tuple(
+                Before(one.name, one.cluster_job_id, one.intent_at) for one in job.at_large
+            )
+        return self._at_large[attempt]
 
     def find(self, text: str) -> str:
         """The full id of a run given by id, unique beginning, or attempt name. Raises Unknown."""

@@ -16,7 +16,8 @@ from agent.clusters.base import Cluster, ClusterError, Ref, Unreachable
 from agent.due import Due
 from agent.ports import Ports
 from states.events import AnyEvent, ClusterUnreachable, Observed, WakeDue
-from states.observation import Observation
+from states.naming import has_forerunners
+from states.observation import Observation, beside
 from states.quiet import is_quiet
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ def _look(cluster_name: str, jobs: list[Due], ports: Ports) -> list[str]:
     if cluster is None:
         return _away(jobs, f"the cluster {cluster_name!r} is not configured here", ports)
     try:
-        seen = _observe(cluster, jobs)
+        seen = _observe(cluster, jobs, ports)
     except ClusterError as error:
         moved = _away(jobs, ports.redact(str(error)), ports)
         _leave_alone(jobs, error, ports)
@@ -69,8 +70,17 @@ def _look(cluster_name: str, jobs: list[Due], ports: Ports) -> list[str]:
     return moved
 
 
-def _observe(cluster: Cluster, jobs: list[Due]) -> Mapping[str, Observation]:
-    return cluster.observe([Ref(job.name, job.cluster_job_id, job.submitted_at) for job in jobs])
+def _observe(cluster: Cluster, jobs: list[Due], ports: Ports) -> Mapping[str, Observation]:
+    """One call, for what may be left of earlier attempts too: a node that was cut off comes back with its job."""
+    earlier = {job.name: ports.store.at_large(job.id, job.name) for job in jobs if has_forerunners(job.name)}
+    own = [Ref(job.name, job.cluster_job_id, job.submitted_at) for job in jobs]
+    seen = cluster.observe([*own, *(Ref(*one) for before in earlier.values() for one in before)])
+    found = dict(seen)
+    for name, before in earlier.items():
+        if name in seen:
+            looks = [(one.name, one.cluster_job_id, seen[one.name]) for one in before if one.name in seen]
+            found[name] = beside(seen[name], looks)
+    return found
 
 
 def _is_quiet(job: Due, seen: Mapping[str, Observation], now: datetime) -> bool:

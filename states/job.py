@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from states.observation import Artifact, Capabilities, Observation
+from states.observation import ENDED, Artifact, Capabilities, Observation
 from states.orders import Standing
 from states.policy import Policy
 from states.questions import Question
@@ -79,7 +79,8 @@ class Attempt(Frozen):
 
     intent_at: when the submit was decided. sends: submit calls made under this name. look_up_at: next look by
     name while the answer is unclear; unclear_since: since when. resend_at: next send after a passing refusal.
-    seen: the newest observation. suspect: a first look at preempted, lost or gone, waiting for the second.
+    seen: the newest observation; None until a look showed its job. suspect: a first look at preempted, lost or gone,
+    waiting for the second.
     """
 
     number: int
@@ -229,6 +230,12 @@ class Job(Frozen):
     def attempt(self) -> Attempt:
         """The present attempt. Raises IndexError before the first submit."""
         return self.attempts[-1]
+
+    @property
+    def at_large(self) -> tuple[Attempt, ...]:
+        """Earlier attempts of which no end is known: their jobs may come back, so they are looked at too (I1)."""
+        accepted = (attempt for attempt in self.attempts[:-1] if attempt.cluster_job_id)
+        return tuple(one for one in accepted if one.seen is None or one.seen.phase not in ENDED)
 
     @property
     def is_terminal(self) -> bool:

@@ -17,6 +17,7 @@ from states.spec import Spec
 
 NAME_CHARS_MAX = 40
 FINGERPRINT_CHARS = 8
+_ATTEMPT = re.compile(r"-a(\d+)-[0-9a-f]{8}$")
 
 
 def fingerprint(spec: Spec) -> str:
@@ -30,6 +31,12 @@ def attempt_name(job_id: str, attempt: int, spec: Spec) -> str:
     """`<job id>-a<attempt>-<fingerprint>`; a long job id loses its middle, never its unique end."""
     tail = f"-a{attempt}-{fingerprint(spec)}"
     return _cut(job_id, NAME_CHARS_MAX - len(tail)) + tail
+
+
+def has_forerunners(name: str) -> bool:
+    """True for the name of a second or later attempt (and for what somebody else named so)."""
+    found = _ATTEMPT.search(name)
+    return found is not None and int(found[1]) > 1
 
 
 def job_id(name: str, serial: str) -> str:

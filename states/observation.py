@@ -8,6 +8,7 @@ Never: judge. A missing record is not an outcome, and an unknown word means aliv
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -69,7 +70,7 @@ class Observation(Frozen):
     held: will not move without a person. finishing: the work is over, the outcome not yet known.
     attempt: restarts under the same id (0 = first). exit_code/signal: as the cluster tells (None: it does not).
     confirmed: the job's own wrapper recorded this end. taken_at: when it was seen. node: where it runs, if told.
-    twins: other live cluster jobs under the same name.
+    twins: other live cluster jobs of the run: under the same name, or of earlier attempts (`beside`).
     """
 
     phase: Phase
@@ -92,6 +93,16 @@ class Observation(Frozen):
     cause: str = ""
     """`layer.cause` where the cluster's own record names one (`scheduling.time_limit`, `memory.host`), else ""."""
     twins: tuple[Match, ...] = ()
+
+
+def beside(seen: Observation, earlier: Iterable[tuple[str, str, Observation]]) -> Observation:
+    """The look with what lives of earlier attempts among its twins. earlier: (name, cluster job id, look at it)."""
+    twins = list(seen.twins)
+    for name, job_id, other in earlier:
+        if other.phase not in ENDED | SECOND_LOOK:
+            twins.append(Match(cluster_job_id=job_id, name=name, phase=other.phase))
+        twins += other.twins
+    return seen if len(twins) == len(seen.twins) else seen.model_copy(update={"twins": tuple(twins)})
 
 
 class Capacity(Frozen):

@@ -25,6 +25,8 @@ class Policy(Frozen):
     """A queued job is looked at a little later each time, between these two (E1)."""
     second_look_s: float = Field(default=120.0, gt=0)
     """preempted, lost and gone are believed at the second look, this much later (a requeue takes up to 2 minutes)."""
+    unshown_s: float = Field(default=1800.0, gt=0)
+    """An accepted job that no look has shown yet may be shown later: its absence is believed after this (I1)."""
 
     look_s_first: float = Field(default=60.0, gt=0)
     look_s_max: float = Field(default=1800.0, gt=0)

@@ -269,11 +269,11 @@ QUESTIONS: Mapping[str, Template] = {
     ),
     "twins": Template(
         "I1",
-        "Two jobs of {name} run at once: {why} Stop the younger one?",
-        "{name} 有两个任务同时在跑: {why} 停止较新的一个?",
+        "Two jobs of {name} run at once: {why} The first is the one that is watched. Stop the other one?",
+        "{name} 有两个任务同时在跑: {why} 正在看护的是前一个。停止另一个吗?",
         (
             Option("keep-both", Act.keep, "leave both", "都保留"),
-            Option("stop-younger", Act.go_on, "stop the younger one", "停止较新的"),
+            Option("stop-other", Act.go_on, "stop the other one", "停止另一个"),
         ),
         "keep-both",
         "answer_s",

@@ -253,6 +253,12 @@ def twin_stopped(job: Job, cluster_job_id: str) -> str:
     return text(tell(job, "twin_stopped", twin=twin), tell(job, "twin_kept", name=attempt_name(job)))
 
 
+def earlier_stopped(job: Job, cluster_job_id: str) -> str:
+    """A job that was given up for lost came back after another was sent (I1)."""
+    earlier = plain(cluster_job_id, 80)
+    return text(tell(job, "earlier_stopped", earlier=earlier), tell(job, "twin_kept", name=attempt_name(job)))
+
+
 def twin_runs(job: Job, cluster_job_ids: str) -> str:
     """Two cluster jobs answer to one name and both run; no question is asked about it now (I1)."""
     return tell(job, "twin_runs", twin=plain(cluster_job_ids, 80), name=attempt_name(job))

@@ -122,7 +122,7 @@ TABLE: tuple[Row, ...] = (
     # --- looking at the cluster: queued, running, and blocked while one of them goes on ------------------------
     row("observed", (*WATCHED, stopping), STAY, when.is_about_another_attempt, do.stay, "I1"),
     row("observed", blocked, STAY, when.nothing_is_watched, do.stay, "G3"),
-    row("observed", (*WATCHED, stopping), STAY, when.a_twin_has_not_started, do.stop_the_younger, "I1"),
+    row("observed", (*WATCHED, stopping), STAY, when.a_twin_is_moot, do.stop_moot_twins, "I1"),
     row("observed", (queued, running), blocked, when.a_twin_runs_too, do.ask_about_twins, "I1"),
     row("observed", (blocked, stopping), STAY, when.a_twin_runs_unsaid, do.tell_of_twins, "I1"),
     row("observed", (*WATCHED, stopping), collecting, when.has_ended, do.collect, "F1"),
@@ -186,7 +186,7 @@ TABLE: tuple[Row, ...] = (
     row(DECIDED, blocked, preflight, when.preflight_goes_on, do.take_answer_and_check, "G2 G6"),
     row(DECIDED, blocked, queued, when.waiting_goes_on_without_a_twin, do.take_answer_and_stop_twin, "G2 I1"),
     row(DECIDED, blocked, queued, when.waiting_goes_on, do.take_answer, "G2"),
-    row(DECIDED, blocked, running, when.it_says_stop_the_younger, do.take_answer_and_stop_twin, "G2 I1"),
+    row(DECIDED, blocked, running, when.it_says_stop_the_other, do.take_answer_and_stop_twin, "G2 I1"),
     row(DECIDED, blocked, running, ALWAYS, do.take_answer_and_watch, "G2 E9"),
     row("stop_requested", blocked, not_submitted, when.nothing_can_be_there, do.end_unsubmitted, "A2"),
     row("stop_requested", blocked, submitting, when.the_answer_is_still_out, do.note_stop_and_seek, "A2 I1"),

@@ -71,9 +71,10 @@ def take_answer_and_stop(job: Job, event: Answered | WakeDue) -> Change:
 
 
 def take_answer_and_stop_twin(job: Job, event: Answered | WakeDue) -> Change:
-    """The younger of two is stopped because a person said so."""
+    """Of two the one that is not watched is stopped, because a person said so."""
     question = question_at(job, event)
     closed, tells = close_by(job, event)
     twin = question.facts.get("twin", "") if question else ""
-    stop = StopJob(name=job.attempt.name, cluster_job_id=twin, twin=True)
+    name = question.facts.get("twin_name", "") if question else ""
+    stop = StopJob(name=name or job.attempt.name, cluster_job_id=twin, twin=True)
     return Change(closed, (*tells, stop), f"stop twin {twin}")

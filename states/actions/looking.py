@@ -25,9 +25,15 @@ from states.events import (
     Observed,
     Submitted,
 )
-from states.guards import running_twin_topics, twin_topic, twins_to_stop, twins_to_tell
+from states.guards import (
+    is_of_an_earlier_attempt,
+    running_twin_topics,
+    twin_topic,
+    twins_to_stop,
+    twins_to_tell,
+)
 from states.job import TOPICS_MAX, Job, State
-from states.observation import Phase
+from states.observation import Match, Phase
 from states.timers import look_s
 
 
@@ -37,23 +43,32 @@ def note_look(job: Job, event: Observed) -> Change:
 
 
 def suspect(job: Job, event: Observed) -> Change:
-    """A first look at preempted, lost or gone: believed only if the second says the same."""
+    """A first look at preempted, lost or gone: believed only if the second says the same. A job that was never shown
+    stays unseen."""
     seen, first = event.observation, job.attempt.suspect
     kept = first if first is not None and first.phase is seen.phase else seen
-    return Change(with_look(job, seen).but_attempt(suspect=kept), (), f"{seen.phase}: {native_words(seen)}")
+    shown = job.attempt.seen is not None or seen.phase is not Phase.gone
+    noted = with_look(job, seen).but_attempt(suspect=kept, seen=seen if shown else None)
+    return Change(noted, (), f"{seen.phase}: {native_words(seen)}")
 
 
-def stop_the_younger(job: Job, event: Observed) -> Change:
-    """A double that has not started is stopped at once, and said aloud the first time (DESIGN 4.4)."""
+def stop_moot_twins(job: Job, event: Observed) -> Change:
+    """A double that has not started, or was given up for lost and came back, is stopped at once, and said aloud the
+    first time (DESIGN 4.4)."""
     twins = twins_to_stop(job, event.observation)
     effects: list[AnyEffect] = [
         StopJob(name=t.name, cluster_job_id=t.cluster_job_id, twin=True) for t in twins
     ]
     new = [t for t in twins if twin_topic(t) not in job.asked_topics]
-    effects += [tell("twin", reports.twin_stopped(job, t.cluster_job_id), must_not_miss=True) for t in new]
+    effects += [tell("twin", _stopped(job, twin), must_not_miss=True) for twin in new]
     topics = (*job.asked_topics, *map(twin_topic, twins))[-TOPICS_MAX:]
     noted = with_look(job, event.observation).but(asked_topics=topics)
     return Change(noted, tuple(effects), f"twin {', '.join(t.cluster_job_id for t in twins)}")
+
+
+def _stopped(job: Job, twin: Match) -> str:
+    said = reports.earlier_stopped if is_of_an_earlier_attempt(job, twin) else reports.twin_stopped
+    return said(job, twin.cluster_job_id)
 
 
 def stop_the_late_one(job: Job, event: Submitted) -> Change:
@@ -67,7 +82,7 @@ def ask_about_twins(job: Job, event: Observed) -> Change:
     """Two of ours run: both may write the same files, so a person decides (default: leave both)."""
     twin = next(t for t in event.observation.twins if t.ours and t.phase is Phase.running)
     why = f"{job.attempt.cluster_job_id} and {twin.cluster_job_id}"
-    facts = {"name": job.id, "why": why, "twin": twin.cluster_job_id}
+    facts = {"name": job.id, "why": why, "twin": twin.cluster_job_id, "twin_name": twin.name}
     return open_questions(
         with_look(job, event.observation), event.at, [("twins", f"twins:{twin.cluster_job_id}", facts, ())]
     )

@@ -15,7 +15,7 @@ from states.guards.answering import (
     it_says_give_up_but_it_may_be_there,
     it_says_send_again,
     it_says_stop,
-    it_says_stop_the_younger,
+    it_says_stop_the_other,
     it_says_use_a_copy,
     no_answer_is_due,
     others_are_open,
@@ -44,7 +44,7 @@ from states.guards.ending import (
     the_name_is_spelled_out,
 )
 from states.guards.looking import (
-    a_twin_has_not_started,
+    a_twin_is_moot,
     a_twin_runs_too,
     a_twin_runs_unsaid,
     a_word_is_due_that_it_is_away,
@@ -71,6 +71,7 @@ from states.guards.looking import (
 )
 from states.guards.parts import (
     WAITS,
+    is_of_an_earlier_attempt,
     question_at,
     running_twin_topics,
     twin_topic,
@@ -151,7 +152,7 @@ __all__ = [
     "a_second_look_is_due",
     "a_smoke_run_is_due",
     "a_stop_was_asked",
-    "a_twin_has_not_started",
+    "a_twin_is_moot",
     "a_twin_runs_too",
     "a_twin_runs_unsaid",
     "a_word_is_due_that_it_is_away",
@@ -175,6 +176,7 @@ __all__ = [
     "is_held",
     "is_no_answer_to_this_submit",
     "is_not_sought",
+    "is_of_an_earlier_attempt",
     "is_over_without_an_end",
     "is_provably_wasted",
     "is_settled_as_absent",
@@ -189,7 +191,7 @@ __all__ = [
     "it_says_give_up_but_it_may_be_there",
     "it_says_send_again",
     "it_says_stop",
-    "it_says_stop_the_younger",
+    "it_says_stop_the_other",
     "it_says_use_a_copy",
     "it_succeeded",
     "it_waits_again",

@@ -82,13 +82,13 @@ def the_submit_goes_on(job: Job, event: Answered | WakeDue) -> bool:
     return job.resume_to is State.submitting
 
 
-def it_says_stop_the_younger(job: Job, event: Answered | WakeDue) -> bool:
+def it_says_stop_the_other(job: Job, event: Answered | WakeDue) -> bool:
     question = question_at(job, event)
     return question is not None and question.kind == "twins" and act_of(job, event) is Act.go_on
 
 
 def waiting_goes_on_without_a_twin(job: Job, event: Answered | WakeDue) -> bool:
-    return job.resume_to is State.queued and it_says_stop_the_younger(job, event)
+    return job.resume_to is State.queued and it_says_stop_the_other(job, event)
 
 
 def waiting_goes_on(job: Job, event: Answered | WakeDue) -> bool:

@@ -5,6 +5,8 @@ Never: change anything, read a clock (the event's `at` is now), or raise on a la
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from states.conditions import spent_goal
 from states.events import (
     ClusterUnreachable,
@@ -29,8 +31,8 @@ def nothing_is_watched(job: Job, event: object) -> bool:
     return job.doing not in (State.queued, State.running, State.stopping, State.collecting)
 
 
-def a_twin_has_not_started(job: Job, event: Observed) -> bool:
-    """A double that waits is stopped without asking, a few times; not in somebody else's job (A10)."""
+def a_twin_is_moot(job: Job, event: Observed) -> bool:
+    """A double that waits or was replaced is stopped without asking, a few times; not for another person (A10)."""
     return bool(twins_to_stop(job, event.observation))
 
 
@@ -59,7 +61,15 @@ def is_a_first_look_at_a_loss(job: Job, event: Observed) -> bool:
     suspect = job.attempt.suspect
     if suspect is None or suspect.phase is not seen.phase:
         return True
+    if seen.phase is Phase.gone and _may_still_be_shown(job, event.at):
+        return True
     return (seen.taken_at - suspect.taken_at).total_seconds() < job.policy.second_look_s * 0.9
+
+
+def _may_still_be_shown(job: Job, at: datetime) -> bool:
+    """Accepted, and no look has shown it yet: a cluster that lags has lost nothing."""
+    since = job.attempt.accepted_at or job.attempt.intent_at
+    return job.attempt.seen is None and (at - since).total_seconds() < job.policy.unshown_s
 
 
 def was_preempted_and_may_restart(job: Job, event: Observed) -> bool:

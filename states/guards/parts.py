@@ -30,7 +30,7 @@ def not_asked(job: Job, topic: str, seen: Observation) -> bool:
 
 
 TWIN_STOPS_MAX = 3
-"""Stops of one waiting double. One that outlives them is asked about when it runs; it must not hide the rest."""
+"""Stops of one double. One that outlives them is asked about when it runs; it must not hide the rest."""
 
 
 def twin_topic(twin: Match) -> str:
@@ -48,10 +48,16 @@ def twins_to_tell(job: Job, seen: Observation) -> tuple[Match, ...]:
     return tuple(twin for twin in live if not {*running_twin_topics(twin)} & {*job.asked_topics})
 
 
+def is_of_an_earlier_attempt(job: Job, twin: Match) -> bool:
+    """It was given up for lost, and another was sent in its place."""
+    return any(attempt.name == twin.name for attempt in job.attempts[:-1])
+
+
 def twins_to_stop(job: Job, seen: Observation) -> tuple[Match, ...]:
-    """Doubles that wait, are ours, and were not told to stop too often already (I1)."""
-    waiting = (twin for twin in seen.twins if twin.ours and twin.phase in WAITS and not job.is_takeover)
-    return tuple(twin for twin in waiting if job.asked_topics.count(twin_topic(twin)) < TWIN_STOPS_MAX)
+    """Doubles that wait or were replaced, are ours, and were not told to stop too often already (I1)."""
+    ours = (twin for twin in seen.twins if twin.ours and not job.is_takeover)
+    moot = (twin for twin in ours if twin.phase in WAITS or is_of_an_earlier_attempt(job, twin))
+    return tuple(twin for twin in moot if job.asked_topics.count(twin_topic(twin)) < TWIN_STOPS_MAX)
 
 
 def concern_of(job: Job) -> str:

@@ -185,6 +185,11 @@ PHRASES: Mapping[str, tuple[str, str]] = {
         "{job} was found twice on the cluster. The younger, {twin}, had not started and is being stopped.",
         "集群上发现 {job} 有两个任务。较新的 {twin} 还没有开始, 正在停止。",
     ),
+    "earlier_stopped": (
+        "An earlier job of {job}, {earlier}, which was given up for lost, is back. Another was sent in its place,"
+        " so it is being stopped.",
+        "{job} 较早的任务 {earlier} 曾被视为丢失, 现在又出现了。已另交任务代替它, 正在停止。",
+    ),
     "twin_runs": (
         "{job} was found twice on the cluster: {twin} runs beside {name}. Both may write the same files; both go on.",
         "集群上发现 {job} 有两个任务: {twin} 与 {name} 同时在跑, 可能写同样的文件。两个都继续。",

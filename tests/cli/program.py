@@ -42,6 +42,7 @@ policy:
   look_s_first: 0.2
   look_s_min: 0.2
   second_look_s: 0.5
+  unshown_s: 2
   stop_retry_s: 1
 """
 """Looks by the tenth of a second: these jobs last seconds, not nights."""

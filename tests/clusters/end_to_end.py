@@ -46,6 +46,7 @@ QUICK: Mapping[str, float] = {
     "look_s_min": 0.5,
     "look_s_max": 1.0,
     "second_look_s": 2.0,
+    "unshown_s": 10.0,
     "hung_s": 4.0,
     "hung_cadences": 3.0,
     "stop_retry_s": 2.0,

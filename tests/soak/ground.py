@@ -51,6 +51,7 @@ clusters:
   look_s_min: 0.5
   look_s_max: 2
   second_look_s: 2
+  unshown_s: 8
   stop_retry_s: 1
   collect_retry_s: 1
   settle_s: 2
