@@ -1,4 +1,4 @@
-"""The same server on streamable HTTP, put into the web application of `wk serve` at `/mcp`, behind bearer tokens.
+"""The same server on streamable HTTP, behind bearer tokens (`mount.py` puts it into the page).
 
 The people are those of the page: a token's role says which tools it may call.
 
@@ -8,29 +8,24 @@ Never: a call without a token; a token kept, logged or shown.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
-from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from agent.mcp.desk import Caller, Desk
 from agent.mcp.server import Server
 from agent.people import People, PeopleError, Role
 from agent.service import Service
 
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
 log = logging.getLogger(__name__)
 
-PATH = "/mcp"
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 
 
@@ -52,22 +47,23 @@ class Tokens:
         return AccessToken(token=token, client_id=person.name, scopes=[str(person.role)], subject=person.name)
 
 
-def mount(
-    app: Starlette,
+class Tools(NamedTuple):
+    """The server on HTTP. app: answers requests while `session_manager.run()` of the server is entered."""
+
+    server: Server
+    app: ASGIApp
+
+
+def tools(
     service: Service,
     people: People,
     *,
     workspace: Path,
     hosts: Sequence[str] = (),
     carry: Callable[[str], str] = lambda run: "",
-    path: str = PATH,
-) -> Server:
-    """Serve the tools at `path` of this application, and run their sessions in its lifespan. Call it once.
-
-    workspace: of a run whose request names none, and what a relative one is meant from. hosts: names under which the
-    server is reached beside loopback (`wk.example.org`, `wk.example.org:*`); a request for another one is refused
-    with 421. carry: sees to it that somebody carries a run; nothing to do in the resident agent itself.
-    """
+    path: str,
+) -> Tools:
+    """The tools, to be served at `path`. The parameters are those of `agent.mcp.mount.mount`."""
     desk = Desk(
         service=service, caller=caller_of_this_request, carry=carry, cwd=workspace, workspace=workspace
     )
@@ -78,17 +74,7 @@ def mount(
             f"{scheme}://{host}" for scheme in ("http", "https") for host in (*LOOPBACK, *hosts)
         ],
     )
-    served = server.streamable_http_app(streamable_http_path=path, transport_security=security)
-    app.router.routes.append(Route(path, endpoint=served, name="mcp"))
-    before = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def both(host: Any) -> AsyncIterator[Mapping[str, Any]]:
-        async with server.session_manager.run(), before(host) as state:
-            yield dict(state or {})
-
-    app.router.lifespan_context = both
-    return server
+    return Tools(server, server.streamable_http_app(streamable_http_path=path, transport_security=security))
 
 
 def caller_of_this_request() -> Caller:

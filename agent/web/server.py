@@ -62,7 +62,7 @@ def serve(app: App, *, host: str, port: int, prefix: str) -> Server:
     people, workspace = People.of(app.env), app.settings.workspace or Path.cwd()
     web = create_app(app.service, people, workspace=workspace, prefix=prefix)
     with suppress(ModuleNotFoundError):
-        from agent.mcp.http import mount
+        from agent.mcp.mount import mount
 
         public = urlsplit(app.settings.public_url).netloc
         hosts = (host, f"{host}:*", *([public] if public else []))

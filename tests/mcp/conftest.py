@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from mcp import Client
 
 from agent.app import App, build
-from agent.mcp.http import mount
+from agent.mcp.mount import mount
 from agent.people import People, Role
 from tests.cli.conftest import wk
 from tests.cli.program import QUICK
