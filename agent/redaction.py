@@ -146,7 +146,9 @@ class Redactor:
         return out
 
     def _items(self, items: Sequence[Any], depth: int) -> list[Any]:
-        """A list, where a flag names the item behind it."""
+        """A list, where a flag names the item behind it. Figures alone (a loss's series) hide nothing."""
+        if all(type(item) in (int, float) for item in items):
+            return list(items)
         flags = [item if isinstance(item, str) and item.startswith("-") else None for item in items]
         return [self._field(flag, item, depth) for flag, item in zip([None, *flags], items, strict=False)]
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 
@@ -102,6 +103,7 @@ _MODEL_TOKENS = _words(
 _LOGINS = _words("admin db ftp http imap login mail mysql pg postgres proxy rabbitmq redis root smtp user")
 
 
+@lru_cache(maxsize=4096)
 def _strength(name: str) -> Strength | None:
     """What the name alone says; None if it names no credential."""
     words = [word.lower() for word in _WORD.findall(name)]

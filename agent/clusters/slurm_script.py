@@ -179,7 +179,11 @@ def _script(submission: Submission, options: Options, own: Directives, wrapper: 
     lines += _surroundings(submission)
     record = f"{shlex.quote(folder)}${{SLURM_ARRAY_TASK_ID:+/$SLURM_ARRAY_TASK_ID}}"
     command = shlex.join(_command(spec, options, own))
-    lines.append(f"exec sh {shlex.quote(wrapper)} -g ${{SLURM_RESTART_COUNT:+-r}} {record} -- {command}")
+    # A controller that was killed just after a start has the program aborted, and starts it again under its id as if
+    # it never had: no count of restarts tells of that, the record in the folder does.
+    lines.append(f"record={record} again=${{SLURM_RESTART_COUNT:+-r}}")
+    lines.append('case $(cat "$record/start" 2>&-) in *\'"id":"\'"$SLURM_JOB_ID"\'"\'*) again=-r ;; esac')
+    lines.append(f'exec sh {shlex.quote(wrapper)} -g $again "$record" -- {command}')
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar
 
 from sqlalchemy import Connection
@@ -99,6 +100,17 @@ class MortalStore(Store):
         self.shaken = True
         return StoreTrouble(says)
 
+    @cached_property
+    def _kept(self) -> Connection:
+        """The one connection, kept open: taken from the pool for each of thousands of transactions, it would cost as
+        much as a query."""
+        return self._writing.connect()
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._kept.begin():
+            yield self._kept
+
     @contextmanager
     def _write(self) -> Iterator[Any]:
         if self.dead:
@@ -107,8 +119,8 @@ class MortalStore(Store):
         says = next((t.says for t in self.troubles if t.n <= self.written < t.n + t.times), "")
         if says == "busy":
             raise self._trouble("the database is busy")
-        with super()._write() as connection:
-            yield connection
+        with self._kept.begin():
+            yield self._kept
             if says == "full":
                 raise self._trouble("the disk is full")
         if says == "unclear":

@@ -101,7 +101,7 @@ def test_a_seed_gives_the_same_world_every_time() -> None:
 
 
 def test_two_hash_seeds_give_the_same_worlds() -> None:
-    seeds = [3, 5, 8]
+    seeds = [3]
     one, two = (play_seeds(seeds, jobs=1, hash_seed=number) for number in (1, 2))
     assert one == two
     assert [ran.seed for ran in one] == seeds
@@ -190,9 +190,9 @@ def _blind(cluster: Any, ref: Any, at: Any, taken_at: Any) -> Observation:
 
 
 def test_the_command_plays_seeds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert wk(["simulate", "--seeds", "20..22", "--to", str(tmp_path)]) == 0
+    assert wk(["simulate", "--seeds", "20..21", "--to", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "3 seeds" in said
+    assert "2 seeds" in said
     assert "1 played twice under two hash seeds, 0 differ" in said
     assert said.rstrip().endswith("all hold")
     assert list(tmp_path.iterdir()) == []

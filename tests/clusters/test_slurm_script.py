@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,31 @@ def test_a_container_goes_around_the_command() -> None:
         shlex.join(["apptainer", "exec", "--nv", "--bind", "/data:/data", "a b.sif", "python", "x.py"])
         in script
     )
+
+
+@pytest.mark.parametrize(
+    ("second", "ran"),
+    [
+        ({"SLURM_JOB_ID": "7"}, ["1", "2"]),
+        ({"SLURM_JOB_ID": "8"}, ["1"]),
+        ({"SLURM_JOB_ID": "77"}, ["1"]),
+        ({"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}, ["1", "2"]),
+    ],
+    ids=["the same job, forgotten", "another job", "an id that only begins alike", "a requeue"],
+)
+def test_what_is_started_again_is_told_from_a_double(
+    tmp_path: Path, second: dict[str, str], ran: list[str]
+) -> None:
+    command = ("sh", "-c", 'echo "$TURN" >>turns')
+    submission = Submission(
+        name="job-a0-0123abcd", fingerprint="0123abcd", owner="me", spec=Spec(command=command, workspace="/w")
+    )
+    wrapped = wrapper.stage(tmp_path)
+    told = native(submission, Options(), wrapper=str(wrapped), folder=str(tmp_path / "a run's record"))
+    for turn, ids in (("1", {"SLURM_JOB_ID": "7"}), ("2", second)):
+        env = {"PATH": os.environ["PATH"], "TURN": turn, **ids}
+        subprocess.run(["sh", "-c", told.script], cwd=tmp_path, env=env, check=False)
+    assert (tmp_path / "turns").read_text().split() == ran
 
 
 def test_environment_and_proxy() -> None:
