@@ -31,6 +31,7 @@ _CLAIM = (
 )
 _OURS = update(JOBS).where(JOBS.c.id == bindparam("job"), JOBS.c.lease_token == bindparam("token"))
 _RENEW = _OURS.values(lease_until=bindparam("until"))
+_FREE = update(JOBS).where(JOBS.c.lease_until.is_not(None)).values(lease_token="", lease_until=None)
 _RELEASE = _OURS.values(lease_token="", lease_until=None)
 
 
@@ -77,12 +78,10 @@ def release(store: Store, lease: Lease) -> None:
 
 
 def free_all(store: Store, clock: Clock) -> None:
-    """Free every lease and make every timer due: for the one process that carries runs here, after a kill.
+    """Free every lease and every wave's claim: for the one process that carries runs here, after a kill.
 
     The caller knows that nobody else is at work (a lock of the operating system, not a time-out).
     """
-    now = clock.now()
     with store.write() as connection:
-        held = update(JOBS).where(JOBS.c.lease_until.is_not(None))
-        connection.execute(held.values(lease_token="", lease_until=None))
-        connection.execute(update(JOBS).where(JOBS.c.wake_at > now).values(wake_at=now))
+        connection.execute(_FREE)
+    store.free_claims(clock.now())

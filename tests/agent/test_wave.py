@@ -12,6 +12,7 @@ import pytest
 
 from agent.clusters.base import Unreachable
 from agent.clusters.scripted import Away, JobScript
+from agent.leases import free_all
 from agent.store import Store
 from agent.wave import wave
 from states.job import State
@@ -65,6 +66,23 @@ def test_one_with_news_takes_a_turn_and_the_others_rest(desk: MakeDesk) -> None:
     assert here.look() == [ids[2]]
     assert here.job(ids[2]).state is State.running
     assert here.job(ids[0]).state is State.queued
+
+
+@pytest.mark.parametrize("late_us", [0, 1, 999_999], ids=["on the grid", "just behind it", "before the next"])
+def test_what_a_killed_wave_had_claimed_is_due_at_the_next_start_and_the_rest_keep_their_timers(
+    store: Store, tmp_path: Path, late_us: int
+) -> None:
+    here = Desk(store, tmp_path, WAITING)
+    first = many(here, 2)
+    here.clock.jump_to(at(600) + timedelta(microseconds=late_us))
+    late = here.delegate(name="late")
+    here.settle()
+    timer = store.load(late).wake_at
+    claimed = {due.id for due in store.claim_due(here.clock.now(), claim_s=120)}
+    assert claimed == set(first)
+    free_all(store, here.clock)
+    assert store.load(late).wake_at == timer
+    assert {due.id for due in store.claim_due(here.clock.now(), claim_s=120)} == claimed
 
 
 def test_a_cluster_is_left_alone_for_as_long_as_it_asks(

@@ -57,10 +57,10 @@ class Carried(NamedTuple):
 
 
 def carried(filled: Filled, due: int) -> Carried:
-    """In a process of its own, with so many runs due. With all of them it is the start after a kill, which makes
-    every timer due itself."""
+    """In a process of its own, with so many runs due. With all of them it is the start after a kill, a minute or more
+    later."""
     all_of_them = due == filled.watched
-    set_timers(filled.folder, due=0 if all_of_them else due, at_us=microseconds(DUE_AT))
+    set_timers(filled.folder, due=due, at_us=microseconds(DUE_AT))
     seen = filled.seen.model_dump_json()
     words = [sys.executable, "-m", __name__, str(filled.folder), seen, str(due)]
     words += ["after-a-kill"] if all_of_them else []
