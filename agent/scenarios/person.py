@@ -68,8 +68,8 @@ class Person:
         for place, (at, number) in enumerate(self._further):
             if at <= now:
                 self._further[place] = (now + AGAIN, number)
-                self.delegate(number)
-                del self._further[place]
+                self.delegate(number)  # a long pause in it, and the person hands it over again meanwhile
+                self._further = [one for one in self._further if one[1] != number]
                 return True
         return False
 

@@ -192,6 +192,26 @@ def test_a_run_is_handed_over_again_until_somebody_is_there() -> None:
     assert len(ran.ends) == 3
 
 
+def test_a_run_is_handed_over_again_while_the_first_hand_over_still_stands() -> None:
+    story = {
+        "title": "Seed 1738: the process stands still in the middle of a second hand-over, and another goes on.",
+        "covers": ["I1"],
+        "lenient": True,
+        "request": {"command": "python work.py", "policy": {}},
+        "policy": {"poll_s": 434},
+        "history": ["preempted"],
+        "runs": [
+            {"at": 670, "request": {"command": "python work.py", "policy": {}}, "history": ["succeeded"]}
+        ],
+        "faults": {
+            "pause": [{"point": "submit-before-call", "n": 5, "lasts": 114}],
+            "beside": [{"to": 900}],
+        },
+    }
+    ran = run_data(1738, story)
+    assert (ran.faults, len(ran.ends)) == ((), 2)
+
+
 def test_a_run_whose_effects_are_forgotten_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     first: list[str] = []
 
