@@ -25,6 +25,10 @@ POINTS: tuple[str, ...] = (
     "lease-claimed",
     "child-delegated",
     "parent-told",
+    "delivery-claimed",
+    "delivery-begun",
+    "delivery-sent",
+    "delivery-recorded",
 )
 
 _armed: Callable[[str], None] | None = None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from agent import observe
+from agent import crash, observe
 from agent.channels.base import Channel, ChannelError, Parcel, Unsure
 from agent.channels.parcels import Packer
 from agent.clock import Clock
@@ -69,6 +69,7 @@ class Courier:
         behind it."""
         self.take_in()
         groups = self.packer.together(self.deliveries.claim(self.name, self.clock.now()))
+        crash.point("delivery-claimed")
         sent = 0
         while groups:
             if not self._deliver(groups.pop(0)):
@@ -108,8 +109,10 @@ class Courier:
                     return True
                 parcel = parcel if known else self._packed(group, key, again=True) or parcel
             self.deliveries.begin(ids, key, now)
+            crash.point("delivery-begun")
             with observe.during("delivery", channel=self.name, run=parcel.run):
                 place = self.channel.send(parcel)
+            crash.point("delivery-sent")
         except Exception as error:  # whatever a channel does, its messages are kept and the others go on
             self._failed(group, error)
             return False
@@ -132,6 +135,7 @@ class Courier:
         now = self.clock.now()
         before = self.deliveries.standing(self.name, now)
         self.deliveries.sent(self.name, ids, place, now)
+        crash.point("delivery-recorded")
         if before.told_at is not None and before.failing_since is not None:
             self._say_elsewhere("back", before.failing_since, "")
 

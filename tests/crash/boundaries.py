@@ -30,5 +30,8 @@ OF_EFFECT: dict[str, tuple[str, ...]] = {
 }
 """Effect -> the points that it passes."""
 
+OF_DELIVERY = ("delivery-claimed", "delivery-begun", "delivery-sent", "delivery-recorded")
+"""Points on the way of a message to a channel (`tests/crash/test_deliveries.py`)."""
+
 OUTSIDE = ("wave-claimed", "wave-observed", "quiet-rested", "lease-claimed")
 """Points that belong to no effect."""

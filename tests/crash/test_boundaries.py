@@ -12,7 +12,7 @@ import pytest
 from agent import crash, turn
 from agent.store import Store
 from states.effects import EFFECTS
-from tests.crash.boundaries import OF_EFFECT, OUTSIDE
+from tests.crash.boundaries import OF_DELIVERY, OF_EFFECT, OUTSIDE
 from tests.crash.test_kills import STORIES_OF_EFFECTS
 
 KINDS = {effect.model_fields["kind"].default for effect in EFFECTS}
@@ -25,8 +25,7 @@ def test_no_effect_is_without_a_crash_point() -> None:
 
 def test_no_crash_point_is_without_a_place() -> None:
     listed = {point for points in OF_EFFECT.values() for point in points}
-    assert listed | set(OUTSIDE) == set(crash.POINTS)
-    assert listed & set(OUTSIDE) == set()
+    assert sorted([*listed, *OUTSIDE, *OF_DELIVERY]) == sorted(crash.POINTS)
 
 
 def test_the_list_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
