@@ -34,6 +34,10 @@ class Redo(StrEnum):
     """Costs money: answered from the cache by its input hash, else repeated within the budget."""
 
 
+UNTIL_IT_IS_TOLD = 1_000_000
+"""Tries of what goes into our own database: it is there again one day, and until then nobody was told."""
+
+
 class Effect(Frozen):
     """Base of every effect. tries_max: performances before it is given up; retry_s: first pause between two."""
 
@@ -140,6 +144,7 @@ class Ask(Effect):
 
     redo = Redo.keyed
     lane = "tell"
+    tries_max = UNTIL_IT_IS_TOLD
     kind: Literal["ask"] = "ask"
     questions: tuple[Question, ...]
 
@@ -149,6 +154,7 @@ class Withdraw(Effect):
 
     redo = Redo.keyed
     lane = "tell"
+    tries_max = UNTIL_IT_IS_TOLD
     kind: Literal["withdraw"] = "withdraw"
     number: int
     why: str
@@ -159,6 +165,7 @@ class Report(Effect):
 
     redo = Redo.keyed
     lane = "tell"
+    tries_max = UNTIL_IT_IS_TOLD
     kind: Literal["report"] = "report"
     stage: str
     text: str
@@ -204,6 +211,7 @@ class TellParent(Effect):
 
     redo = Redo.keyed
     lane = "tell"
+    tries_max = UNTIL_IT_IS_TOLD
     kind: Literal["tell_parent"] = "tell_parent"
     parent: str
     purpose: str
@@ -218,6 +226,7 @@ class StopChild(Effect):
 
     redo = Redo.keyed
     lane = "tell"
+    tries_max = UNTIL_IT_IS_TOLD
     kind: Literal["stop_child"] = "stop_child"
     child: str
 

@@ -135,7 +135,8 @@ class Invariants:
         if question.is_open:
             if known is not None:
                 yield f"G4: question {question.number} was {known} and is open again"
-            late = self.world.own_clock.now() - question.answer_by
+            due = max(question.answer_by, self.world.booted_at)  # nobody was there before
+            late = self.world.own_clock.now() - due
             if late > self._overdue() and not self.world.store.dead:
                 yield f"G2: question {question.number} is open long after its deadline"
             if job.is_terminal:
