@@ -149,7 +149,8 @@ def can_never_start(job: Job, event: Observed) -> bool:
 
 
 def waits_for_too_long(job: Job, event: Observed) -> bool:
-    due = deadlines(job)
+    # This look ends an outage and a suspicion, so what they held back is due with it and not a look later.
+    due = deadlines(job.but(unreachable_since=None).but_attempt(suspect=None))
     return any(name in due and due[name] <= event.at for name in ("queued", "starting"))
 
 

@@ -112,17 +112,37 @@ class TestRetries:
     ) -> None:
         here = desk()
 
-        def fails(message: Any) -> bool:
-            raise OSError("the inbox is broken for hunter2")
+        def fails(*told: Any) -> None:
+            raise OSError("the library is broken")
 
         job_id = here.delegate()
-        monkeypatch.setattr(here.store, "deliver", fails)
+        monkeypatch.setattr(here.ports.library, "remember", fails)
         with caplog.at_level(logging.CRITICAL):
             here.run_to(job_id, State.succeeded)
             here.run()
         lost = [row for row in here.store.journal(job_id) if row["kind"] == "effect_given_up"]
-        assert {row["body"]["effect"] for row in lost} == {"report"}
-        assert "the inbox is broken" in lost[0]["body"]["reason"]
+        assert {row["body"]["effect"] for row in lost} == {"remember"}
+        assert "the library is broken" in lost[0]["body"]["reason"]
+
+    def test_what_a_person_is_to_be_told_is_never_given_up(
+        self, desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        here = desk()
+        deliver, failed = here.store.deliver, []
+
+        def fails(*message: Any) -> bool:
+            failed.append(message)
+            if len(failed) <= 40:
+                raise OSError("the inbox is broken")
+            return deliver(*message)
+
+        job_id = here.delegate()
+        monkeypatch.setattr(here.store, "deliver", fails)
+        with caplog.at_level(logging.CRITICAL):
+            here.run()
+        told = [row["stage"] for row in here.store.messages(job_id)]
+        assert (told[0], told[-1]) == ("submitted", "wrap-up")
+        assert not [row for row in here.store.journal(job_id) if row["kind"] == "effect_given_up"]
 
     def test_what_an_error_says_is_redacted(self, desk: MakeDesk, caplog: pytest.LogCaptureFixture) -> None:
         def broken(job: object, ports: object) -> Check:
