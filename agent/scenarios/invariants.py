@@ -37,6 +37,8 @@ class Invariants:
         self._ended: dict[str, State] = {}
         self._closed: dict[str, Status] = {}
         self._twin_since: dict[str, datetime] = {}
+        self._misled: set[str] = set()
+        """Runs that ended while the cluster told of the past: their last look may have been of before the submit."""
 
     def check(self) -> None:
         """Look at every run that took an event. Called after each instant, when nothing is due."""
@@ -73,10 +75,13 @@ class Invariants:
             self.tell(f"{job_id}: {fault}")
 
     def _of(self, job: Job, *, changed: bool) -> Iterator[str]:
-        yield from self._twins(job)
+        if job.id not in self._misled:
+            yield from self._twins(job)
         if job.is_terminal:
             if job.id in self._ended and not changed:
                 return
+            if job.id not in self._ended and self._lags():
+                self._misled.add(job.id)
             if self._ended.setdefault(job.id, job.state) is not job.state:
                 yield f"I1: it was {self._ended[job.id]} and is {job.state} now"
         elif job.wake_at is None:
@@ -102,8 +107,7 @@ class Invariants:
         names = {attempt.name for attempt in job.attempts}
         live = [one for one in self.world.cluster.jobs if one.name in names and not one.is_over(now)]
         live = [one for one in live if one.is_visible(now) and one.spec is not None]
-        lags = any(one.since <= self.world.offset(now) < one.until for one in self.world.story.faults.stale)
-        if lags or len(live) < 2 or any(one.stopped_at is not None for one in live):
+        if self._lags() or len(live) < 2 or any(one.stopped_at is not None for one in live):
             self._twin_since.pop(job.id, None)
             return
         since = self._twin_since.setdefault(job.id, own)
@@ -114,6 +118,11 @@ class Invariants:
         looks_later = job.state in (*WATCHED, State.submitting)  # a submit in doubt looks by name
         if (looked or not looks_later) and not told and not asked and not job.is_takeover:
             yield f"I1: {len(live)} live cluster jobs ({', '.join(one.id for one in live)}), and nothing was said"
+
+    def _lags(self) -> bool:
+        """Whether looks tell of the past now."""
+        now = self.world.offset(self.world.clock.now())
+        return any(one.since <= now < one.until for one in self.world.story.faults.stale)
 
     def _shared(self) -> Iterator[str]:
         """No two runs take the same cluster job for theirs."""
