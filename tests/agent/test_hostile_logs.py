@@ -139,8 +139,14 @@ def test_what_the_scheduler_says_is_between_the_marks_as_well(
 
 
 @pytest.mark.parametrize("form", ["demand", "alarm", "calm"])
-@pytest.mark.parametrize("hostile", HOSTILE_LOGS, ids=lambda hostile: hostile.name)
 def test_an_obedient_reader_gets_no_further_than_a_question(
+    form: str, served: tuple[ModelReader, FakeModel], obedient: Obedient
+) -> None:
+    for hostile in HOSTILE_LOGS:
+        gets_no_further(hostile, form, served, obedient)
+
+
+def gets_no_further(
     hostile: HostileLog, form: str, served: tuple[ModelReader, FakeModel], obedient: Obedient
 ) -> None:
     obedient.form, obedient.demand = form, hostile.demand

@@ -18,20 +18,24 @@ def read(world: str, message: str) -> Understood:
     return understand(message, WORLDS[world])
 
 
-@pytest.mark.parametrize(
-    "phrase", [p for name in GENTLE for p in phrases(name)], ids=lambda p: f"{p.world}-{p.message}"
-)
-def test_a_message_is_read_as_it_is_meant(phrase: Phrase) -> None:
-    said = read(phrase.world, phrase.message)
-    assert said.intent in phrase.intents, said
-    assert phrase.ask == "~" or said.ask_back is (phrase.ask == "?"), said
-    assert not (said.is_act and phrase.ask == "?")
-    assert said.reply or not said.ask_back
+def is_as_meant(phrase: Phrase, said: Understood) -> bool:
+    asks = phrase.ask == "?"
+    as_asked = phrase.ask == "~" or said.ask_back is asks
+    answers = bool(said.reply) or not said.ask_back
+    return said.intent in phrase.intents and as_asked and answers and not (said.is_act and asks)
 
 
-@pytest.mark.parametrize("phrase", phrases("no_acts.txt"), ids=lambda p: f"{p.world}-{p.message}")
-def test_what_orders_nothing_does_nothing(phrase: Phrase) -> None:
-    assert not read(phrase.world, phrase.message).is_act
+@pytest.mark.parametrize("table", GENTLE)
+def test_a_message_is_read_as_it_is_meant(table: str) -> None:
+    told = [(phrase, read(phrase.world, phrase.message)) for phrase in phrases(table)]
+    assert len(told) > 200
+    assert [(phrase, said) for phrase, said in told if not is_as_meant(phrase, said)] == []
+
+
+def test_what_orders_nothing_does_nothing() -> None:
+    told = [(phrase, read(phrase.world, phrase.message)) for phrase in phrases("no_acts.txt")]
+    assert len(told) > 50
+    assert [(phrase, said) for phrase, said in told if said.is_act] == []
 
 
 # --- what an act is carried out on ---------------------------------------------------------------------------------
