@@ -69,6 +69,10 @@ class OtherClock:
 
 
 def serial(characters: int = 6) -> str:
-    """A short random id of lower-case letters and digits, without look-alikes; for run ids and lease tokens."""
-    alphabet = "abcdefghjkmnpqrstuvwxyz23456789"
+    """A short random id of lower-case letters and digits, without look-alikes; for run ids and lease tokens.
+
+    No vowel, `k` or `w`: it spells no word. One that ended in `pwd` or `key` would be taken for a credential's name,
+    and what stands behind it would be redacted.
+    """
+    alphabet = "bcdfghjmnpqrstvxyz23456789"
     return "".join(secrets.choice(alphabet) for _ in range(characters))

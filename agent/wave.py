@@ -15,15 +15,20 @@ from agent import crash
 from agent.clusters.base import Cluster, ClusterError, Ref, Unreachable
 from agent.due import Due
 from agent.ports import Ports
+from agent.store import Before
 from states.events import AnyEvent, ClusterUnreachable, Observed, WakeDue
 from states.naming import has_forerunners
-from states.observation import Observation, beside
+from states.observation import ENDED, Observation, Phase, beside
 from states.quiet import is_quiet
 
 log = logging.getLogger(__name__)
 
 CLAIM_S = 120.0
 """How long a wave holds its jobs; longer than any status call."""
+
+FORGOTTEN_S = 3600.0
+"""An earlier attempt whose record is gone so long after its submit is not asked about any more: some clusters need a
+further call for each name that they do not list."""
 
 LEAVE_ALONE_S_MAX = 1800.0
 """The longest that a cluster's own wish for a pause is heeded."""
@@ -74,13 +79,21 @@ def _observe(cluster: Cluster, jobs: list[Due], ports: Ports) -> Mapping[str, Ob
     """One call, for what may be left of earlier attempts too: a node that was cut off comes back with its job."""
     earlier = {job.name: ports.store.at_large(job.id, job.name) for job in jobs if has_forerunners(job.name)}
     own = [Ref(job.name, job.cluster_job_id, job.submitted_at) for job in jobs]
-    seen = cluster.observe([*own, *(Ref(*one) for before in earlier.values() for one in before)])
-    found = dict(seen)
+    seen = cluster.observe([*own, *(Ref(*one[:3]) for before in earlier.values() for one in before)])
+    found, now = dict(seen), ports.clock.now()
     for name, before in earlier.items():
+        looks = [(one, seen[one.name]) for one in before if one.name in seen]
         if name in seen:
-            looks = [(one.name, one.cluster_job_id, seen[one.name]) for one in before if one.name in seen]
-            found[name] = beside(seen[name], looks)
+            told = [(one.name, one.cluster_job_id, look) for one, look in looks]
+            found[name] = beside(seen[name], told)
+        ports.store.came_to_rest(name, [one for one, look in looks if _is_over(one, look, now)])
     return found
+
+
+def _is_over(one: Before, look: Observation, now: datetime) -> bool:
+    """Nothing can come back: its end is on record, or its record went, and not because it is too new to be shown."""
+    forgotten = look.phase is Phase.gone and (now - one.submitted_at).total_seconds() > FORGOTTEN_S
+    return one.sends == 1 and (look.phase in ENDED or forgotten)
 
 
 def _is_quiet(job: Due, seen: Mapping[str, Observation], now: datetime) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 
 from agent.clock import SystemClock, VirtualClock, serial
+from agent.redaction import Redactor
+from states.naming import job_id
 from tests.agent.fakes import START, at
 
 
@@ -32,3 +34,11 @@ def test_a_serial_has_no_letters_that_look_alike() -> None:
     assert len(drawn) == 200
     assert {len(one) for one in drawn} == {6}
     assert not set("".join(drawn)) & set("0o1li")
+
+
+def test_a_run_is_never_named_like_a_credential() -> None:
+    """`digits-vzfpwd:3:0` was taken for a password, and the run's own events with it."""
+    redactor = Redactor(())
+    for name in (job_id("digits", serial()) for _ in range(2000)):
+        told = f"{name}:3:0 of {name}: it runs, {name}=4"
+        assert redactor.text(told) == told

@@ -14,6 +14,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from agent.database import EVENTS, JOBS
+from agent.redaction import Redactor
 from agent.store import Store, Unknown
 from states.effects import EFFECTS, Report
 from states.events import Answered, ClusterUnreachable, Delegated, Observed, StopRequested, Submitted, WakeDue
@@ -67,6 +68,18 @@ class TestApply:
         assert (first.duplicate, second.duplicate) == (False, True)
         assert second.job == first.job
         assert len(store.journal("digits-k3f9")) == 2
+
+    def test_keys_that_look_like_credentials_are_hidden_and_told_apart(self, store: Store) -> None:
+        store._redact = Redactor(()).value
+        put(store)
+        keys = ["db_password=aB3xK9pQ", "db_password=zY8wL2mR"]
+        for key in (*keys, keys[0]):
+            store.apply("digits-k3f9", StopRequested(at=at(5), key=key, by="kim"))
+        stored = [row["key"] for row in store.journal("digits-k3f9")][1:]
+        assert len(set(stored)) == len(stored) == 2
+        assert not any(
+            "aB3xK9pQ" in str(row) or "zY8wL2mR" in str(row) for row in store.journal("digits-k3f9")
+        )
 
     def test_the_result_of_an_effect_ends_it_in_the_same_transaction(self, store: Store) -> None:
         put(store)
