@@ -233,8 +233,8 @@ class Job(Frozen):
 
     @property
     def at_large(self) -> tuple[Attempt, ...]:
-        """Earlier attempts whose jobs may come back, so they are looked at too (I1): no end is known, or more than one was
-        sent under the name."""
+        """Earlier attempts whose jobs may come back, so they are looked at too (I1): no end is known, or more than
+        one was sent under the name."""
         accepted = (attempt for attempt in self.attempts[:-1] if attempt.cluster_job_id)
         return tuple(
             one for one in accepted if one.sends > 1 or one.seen is None or one.seen.phase not in ENDED

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from agent.clusters.base import Unreachable
-from agent.clusters.scripted import Away, JobScript
+from agent.clusters.scripted import Away, JobScript, Moment, SubmitFault
 from agent.leases import free_all
 from agent.store import Store
 from agent.wave import wave
 from states.job import State
+from states.observation import Phase
 from tests.agent.fakes import ENDLESS, GOOD, WAITING, Desk, at
 from tests.agent.test_store import statements
 
@@ -57,6 +58,39 @@ def test_quiet_jobs_leave_no_row_and_cost_no_turn(store: Store, tmp_path: Path) 
     written = [text for text in sent if text.startswith(("UPDATE", "INSERT", "DELETE"))]
     assert len(written) == 2  # the claim and the rest
     assert {store.load(job_id).seen_at for job_id in ids} == {here.clock.now()}
+
+
+LOST = JobScript(
+    moments=(
+        Moment(0, Phase.pending),
+        Moment(20, Phase.running),
+        Moment(100, Phase.lost),
+        Moment(9000, Phase.running),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("deaf_stops", "sends", "stays"),
+    [(0, 1, False), (0, 2, True), (9, 1, True)],
+    ids=["over", "sent twice", "deaf"],
+)
+def test_what_may_be_left_of_an_earlier_attempt_is_in_the_same_call(
+    desk: MakeDesk, deaf_stops: int, sends: int, stays: bool
+) -> None:
+    lost = {1: SubmitFault(answer="lost", created=False)} if sends > 1 else {}
+    here = desk(LOST._replace(deaf_stops=deaf_stops), WAITING, faults=lost)
+    job_id = here.delegate()
+    here.run(lambda: len(here.job(job_id).attempts) == 2 and bool(here.job(job_id).attempt.cluster_job_id))
+    first, second = (attempt.name for attempt in here.job(job_id).attempts)
+    told = []
+    for _ in range(2):
+        due(here)
+        before = here.cluster.count("observe")
+        here.look()
+        assert here.cluster.count("observe") == before + 1
+        told.append(next(call.name for call in reversed(here.cluster.calls) if call.op == "observe"))
+    assert told == [f"{second},{first}", f"{second},{first}" if stays else second]
 
 
 def test_one_with_news_takes_a_turn_and_the_others_rest(desk: MakeDesk) -> None:
