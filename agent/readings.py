@@ -44,7 +44,7 @@ class Readings:
         """The newest answer to this input that gave a reading."""
         query = (
             select(READINGS)
-            .where(READINGS.c.key == key, READINGS.c.kind == "read")
+            .where(READINGS.c.key == key, READINGS.c.kind == "read", READINGS.c.reply != "")
             .order_by(READINGS.c.id.desc())
             .limit(1)
         )

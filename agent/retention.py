@@ -1,8 +1,8 @@
 """What of a run that ended long ago is still kept: every decision and every message, but no longer what was read.
 
 A compacted journal keeps its rows, rules, reasons and what people said, so `wk why` tells the same as before; the
-bodies of looks and readings, and those of performed effects, are dropped. Deliveries that were sent go too, once
-nothing is looked up by them any more.
+bodies of looks and readings, those of performed effects, and the model's replies are dropped (what they cost stays).
+Deliveries that were sent go too, once nothing is looked up by them any more.
 
 Never: a run that lives, or an effect that is open; a row of the journal.
 """
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, exists, or_, select
 
 from agent.database import EFFECTS, EVENTS, JOBS, Database
 from agent.deliveries import CHANNELS, DELIVERIES, OVERLAP
+from agent.readings import READINGS
 
 RUNS_MAX = 200
 """Of one transaction, so that nobody waits long for it."""
@@ -54,6 +55,7 @@ def _compact(store: Database, now: datetime, before: datetime) -> int:
         if ids:
             _empty(connection, EVENTS, ids, keep=PEOPLE)
             _empty(connection, EFFECTS, ids)
+            connection.execute(update(READINGS).where(READINGS.c.job_id.in_(ids)).values(reply=""))
             connection.execute(update(JOBS).where(JOBS.c.id.in_(ids)).values(compacted_at=now))
     return len(ids)
 

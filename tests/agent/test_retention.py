@@ -10,6 +10,10 @@ from sqlalchemy import func, select
 
 from agent.database import EFFECTS, EVENTS, JOBS
 from agent.deliveries import DELIVERIES, Deliveries
+from agent.reader.budget import Entry
+from agent.reader.prices import Tokens
+from agent.reader.reply import Answer
+from agent.readings import Readings
 from agent.retention import Tidied, tidy
 from agent.store import Compacted, Store
 from states.routing import Plan
@@ -46,6 +50,29 @@ def test_why_tells_the_same_before_and_after(here: Desk) -> None:
     with pytest.raises(Compacted, match="wk why"):
         here.store.history(run)
     assert tidy(here.store, here.clock.now() + 200 * DAY, journal_days=90, delivery_days=0) == Tidied(0, 0)
+
+
+def test_the_models_words_go_and_what_they_cost_stays(here: Desk) -> None:
+    run, readings = ended(here), Readings(here.store)
+    answer = Answer('{"verdict": "slow"}', "end_turn", "m", Tokens(input=900, output=40))
+    for job_id, key in ((run, "old"), ("", "of no run")):
+        readings.note(
+            Entry(
+                key=key,
+                job_id=job_id,
+                at=here.clock.now(),
+                model="m",
+                kind="read",
+                answer=answer,
+                cost_usd=0.5,
+            )
+        )
+    spent = readings.spent_by(run)
+    assert readings.remembered("old") == answer
+    tidy(here.store, here.clock.now() + 91 * DAY, journal_days=90, delivery_days=0)
+    assert readings.remembered("old") is None
+    assert readings.remembered("of no run") == answer
+    assert readings.spent_by(run) == spent
 
 
 def test_who_ordered_what_stays_in_their_words(here: Desk) -> None:
