@@ -189,7 +189,7 @@ class Store(AskedEffects, DueJobs):
 
     def came_to_rest(self, attempt: str, over: Sequence[Before]) -> None:
         """These need no look any more. Kept in memory alone: after a start each is looked at once more."""
-        if over:
+        if over and attempt in self._at_large:
             self._at_large[attempt] = tuple(one for one in self._at_large[attempt] if one not in over)
 
     def find(self, text: str) -> str:

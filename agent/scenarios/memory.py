@@ -65,8 +65,9 @@ class MortalStore(Store):
         return made
 
     def forget(self) -> None:
-        """What was read is read anew: the rows were changed from outside."""
+        """What was read is read anew: another process starts, or the rows were changed from outside."""
         self._loaded, self._restored = {}, {}
+        self._at_large.clear()
 
     def give_back(self) -> None:
         """Empty it and keep it for the next story."""

@@ -94,6 +94,7 @@ class World:
     def boot(self) -> None:
         """A process starts: everything in memory is new, the store and the world are as they were."""
         self.store.dead = False
+        self.store.forget()
         self.booted_at = self.own_clock.now()
         self._other = None
         self._start()
