@@ -5,8 +5,6 @@ Never: change anything, read a clock (the event's `at` is now), or raise on a la
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from states.conditions import spent_goal
 from states.events import (
     ClusterUnreachable,
@@ -61,15 +59,11 @@ def is_a_first_look_at_a_loss(job: Job, event: Observed) -> bool:
     suspect = job.attempt.suspect
     if suspect is None or suspect.phase is not seen.phase:
         return True
-    if seen.phase is Phase.gone and _may_still_be_shown(job, event.at):
-        return True
-    return (seen.taken_at - suspect.taken_at).total_seconds() < job.policy.second_look_s * 0.9
-
-
-def _may_still_be_shown(job: Job, at: datetime) -> bool:
-    """Accepted, and no look has shown it yet: a cluster that lags has lost nothing."""
-    since = job.attempt.accepted_at or job.attempt.intent_at
-    return job.attempt.seen is None and (at - since).total_seconds() < job.policy.unshown_s
+    # Accepted, and no look has shown it yet: a cluster that lags has lost nothing. Counted from the first look that
+    # missed it: a clock that steps between the submit and that look has not made anything late.
+    unshown = seen.phase is Phase.gone and job.attempt.seen is None
+    wait_s = job.policy.unshown_s if unshown else job.policy.second_look_s * 0.9
+    return (seen.taken_at - suspect.taken_at).total_seconds() < wait_s
 
 
 def was_preempted_and_may_restart(job: Job, event: Observed) -> bool:
