@@ -114,7 +114,7 @@ def _strength(name: str) -> Strength | None:
     if not words:
         return None
     last, before = words[-1], frozenset(words[:-1])
-    if last.endswith((*_PLAIN_SECRETS, *_JOINED)) or last == "credentials":
+    if last.endswith((*_PLAIN_SECRETS, *_JOINED, "credentials")) or (last == "pass" and before & _LOGINS):
         return "strong"
     if last.endswith("token"):
         return "weak" if before & _MODEL_TOKENS else "strong"
@@ -123,9 +123,7 @@ def _strength(name: str) -> Strength | None:
         return "strong" if before & _KEY_KINDS or shouted else "weak"
     if last in ("ak", "sk"):
         return "medium"
-    if last == "pass":
-        return "strong" if before & _LOGINS else "weak"
-    return "weak" if last in ("tokens", "secrets", "passwords", "auth") else None
+    return "weak" if last in ("pass", "tokens", "secrets", "passwords", "auth") else None
 
 
 # --- values -------------------------------------------------------------------------------------------------
