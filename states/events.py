@@ -111,11 +111,16 @@ class ClusterUnreachable(Event):
 
 
 class LogsRead(Event):
-    """A bounded piece of the log was read. lines: the bound it was read with. final: at the wrap-up."""
+    """A bounded piece of the log was read. lines: the bound it was read with. final: at the wrap-up.
+
+    asked_at: when the read began. What the log says is of no later moment for certain, so silence is counted to it: a
+    machine that stood still between the read and its judgement has not made the job silent (E6).
+    """
 
     kind: Literal["logs_read"] = "logs_read"
     name: str
     digest: Digest
+    asked_at: datetime | None = None
     lines: int = 0
     final: bool = False
     readable: bool = True

@@ -68,7 +68,8 @@ def _take_in_log(job: Job, event: LogsRead) -> Job:
         fingerprint=digest.fingerprint,
     )
     seen = job.end if event.final and job.end else job.attempt.seen
-    silence_s = (event.at - track.output_at).total_seconds() if track.output_at else None
+    told_at = event.asked_at or event.at
+    silence_s = max((told_at - track.output_at).total_seconds(), 0.0) if track.output_at else None
     track = track.model_copy(update={"bests": plateaus(job, track, event)})
     verdict = judge(track, digest, scene(seen, silence_s), expecting(job))
     return job.but(track=track, verdict=verdict, diagnosis=best_diagnosis(job, digest, final=event.final))

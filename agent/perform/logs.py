@@ -32,6 +32,7 @@ def read_logs(effect: ReadLogs, asked: AskedEffect, job: Job, ports: Ports, leas
     if not job.attempts or effect.name != job.attempt.name:
         return _unreadable(effect, ports, "the attempt is over; its log is not read again")
     unreadable = partial(_unreadable, effect, ports, there=_there(effect.files, job))
+    asked_at = ports.clock.now()
     try:
         piece = ports.cluster_of(job).logs(ref_of(job), lines=effect.lines)
     except ClusterError as error:
@@ -55,6 +56,7 @@ def read_logs(effect: ReadLogs, asked: AskedEffect, job: Job, ports: Ports, leas
         at=ports.clock.now(),
         name=effect.name,
         digest=read.model_copy(update={"found": found}) if found else read,
+        asked_at=asked_at,
         lines=effect.lines,
         final=effect.final,
         there=_there(effect.files, job),
