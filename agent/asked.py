@@ -49,6 +49,12 @@ _FINISH = _THIS_EFFECT.where(EFFECTS.c.done_at.is_(None)).values(
 _RETRY = _THIS_EFFECT.values(
     state="asked", not_before=bindparam("later"), tries=EFFECTS.c.tries + 1, said=bindparam("words")
 )
+_POSTPONE = (
+    update(EFFECTS)
+    .where(EFFECTS.c.job_id == bindparam("job"), EFFECTS.c.done_at.is_(None))
+    .where(EFFECTS.c.not_before < bindparam("later"))
+    .values(not_before=bindparam("later"))
+)
 _WITH_EFFECTS = (
     select(EFFECTS.c.job_id)
     .join(JOBS, JOBS.c.id == EFFECTS.c.job_id)
@@ -117,6 +123,11 @@ class AskedEffects(Database):
             connection.execute(
                 _RETRY, {"effect": effect_id, "later": not_before, "words": self._redact(said)}
             )
+
+    def postpone(self, job_id: str, until: datetime) -> None:
+        """No effect of the run before then: its turn breaks, and would be taken again at once and break again."""
+        with self._write() as connection:
+            connection.execute(_POSTPONE, {"job": job_id, "later": until})
 
     def jobs_with_effects(self, now: datetime, limit: int = 1000) -> list[str]:
         """Ids of jobs that have an effect to perform now and whose lease is free, the longest due first."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Lock
 
 from agent.ports import Ports
 from agent.turn import turn
 
 log = logging.getLogger(__name__)
+
+BROKEN_S, BROKEN_S_MAX = 5.0, 600.0
+"""Pause after a turn that broke, and the longest after one that breaks again and again."""
 
 
 class Workers:
@@ -25,6 +29,8 @@ class Workers:
         self._pool = ThreadPoolExecutor(max_workers=count, thread_name_prefix="turn")
         self._lock = Lock()
         self._busy: dict[str, bool] = {}
+        self._broken: dict[str, int] = {}
+        """How often in a row the turn of a run failed."""
         self._after = after
         self._count = count
         self._closed = False
@@ -48,10 +54,7 @@ class Workers:
 
     def _run(self, job_id: str) -> None:
         while True:
-            try:
-                turn(job_id, self._ports)
-            except Exception:
-                log.exception("the turn of %s failed; it is taken again by the sweep", job_id)
+            self._turn(job_id)
             with self._lock:
                 again = self._busy.pop(job_id, False) and not self._closed
                 if again:
@@ -61,3 +64,18 @@ class Workers:
                 break
         if not others_wait:
             self._after()
+
+    def _turn(self, job_id: str) -> None:
+        """One turn. One that breaks is taken again, each time later: nobody else's turns wait behind it."""
+        try:
+            turn(job_id, self._ports)
+        except Exception:
+            fails = self._broken[job_id] = self._broken.get(job_id, 0) + 1
+            pause_s = min(BROKEN_S * 2.0 ** min(fails - 1, 10), BROKEN_S_MAX)
+            log.exception("the turn of %s failed; it is taken again in %g s", job_id, pause_s)
+            try:
+                self._ports.store.postpone(job_id, self._ports.clock.now() + timedelta(seconds=pause_s))
+            except Exception:
+                log.exception("%s could not be put off; it is taken again by the sweep", job_id)
+        else:
+            self._broken.pop(job_id, None)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from agent.turn import turn
 from agent.workers import Workers
+from states.job import State
 from tests.agent.fakes import Desk
 
 
@@ -101,7 +104,7 @@ def test_a_turn_that_breaks_does_not_end_the_thread(
     eventually(lambda: len(after) == 2)
     workers.close()
     assert taken == ["a", "b"]
-    assert "taken again by the sweep" in caplog.text
+    assert "taken again in 5 s" in caplog.text
 
 
 def test_timers_are_looked_for_when_no_run_waits_for_a_thread(
@@ -115,3 +118,31 @@ def test_timers_are_looked_for_when_no_run_waits_for_a_thread(
     eventually(lambda: looked != [])
     workers.close()
     assert looked == [4]
+
+
+def test_a_turn_that_breaks_is_taken_again_later_each_time_and_holds_nobody_up(
+    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = desk()
+    bad, good = here.delegate(name="bad"), here.delegate(name="good")
+
+    def breaks(job_id: str, ports: Any) -> int:
+        if job_id == bad:
+            raise RuntimeError("it cannot be carried")
+        return turn(job_id, ports)
+
+    monkeypatch.setattr("agent.workers.turn", breaks)
+    pauses = []
+    with caplog.at_level(logging.CRITICAL):
+        workers = Workers(here.ports, 1)
+        for _ in range(4):
+            assert bad in here.store.jobs_with_effects(here.clock.now())
+            workers._run(bad)
+            workers._run(good)
+            assert bad not in here.store.jobs_with_effects(here.clock.now())
+            (row,) = {row["not_before"] for row in here.store.effects_of(bad) if row["done_at"] is None}
+            pauses.append((row - here.clock.now()).total_seconds())
+            here.clock.jump_to(row)
+        workers.close()
+    assert pauses == [5.0, 10.0, 20.0, 40.0]
+    assert here.job(good).state is not State.preflight
