@@ -179,11 +179,9 @@ def _script(submission: Submission, options: Options, own: Directives, wrapper: 
     lines += _surroundings(submission)
     record = f"{shlex.quote(folder)}${{SLURM_ARRAY_TASK_ID:+/$SLURM_ARRAY_TASK_ID}}"
     command = shlex.join(_command(spec, options, own))
-    # A controller that was killed just after a start has the program aborted, and starts it again under its id as if
-    # it never had: no count of restarts tells of that, the record in the folder does.
-    lines.append(f"record={record} again=${{SLURM_RESTART_COUNT:+-r}}")
-    lines.append('case $(cat "$record/start" 2>&-) in *\'"id":"\'"$SLURM_JOB_ID"\'"\'*) again=-r ;; esac')
-    lines.append(f'exec sh {shlex.quote(wrapper)} -g $again "$record" -- {command}')
+    # -i: a controller that was killed just after a start has the program aborted, and starts it again under its id as
+    # if it never had. No count of restarts tells of that; the record in the folder does.
+    lines.append(f"exec sh {shlex.quote(wrapper)} -gi ${{SLURM_RESTART_COUNT:+-r}} {record} -- {command}")
     return "\n".join(lines) + "\n"
 
 

@@ -2,11 +2,13 @@
 # Runs a job's command as its child and leaves a record of it in DIR, so that the command's own end is known
 # although nobody watched. Plain POSIX sh; needs only date, mv, rm, mkdir, sleep, tr and uname.
 #
-#   wrapper.sh [-g] [-l] [-r] DIR -- COMMAND [ARG...]
+#   wrapper.sh [-g] [-i] [-l] [-r] DIR -- COMMAND [ARG...]
 #
 #   -g  signals reach the whole process group by themselves: do not pass them on to the command
+#   -i  the cluster may start one job (one id) again as if it never had: what came to its own end is not run again, its
+#       code is given once more; all else is a restart
 #   -l  append the command's output to DIR/log; without it the output passes through
-#   -r  a restart under the same name: the record of the earlier run in DIR is replaced
+#   -r  a restart under the same name: the record of the earlier run in DIR is replaced, once its process is gone
 #
 # DIR/start      {"started_at","pid","host","id"}: made exclusively, so a second run under the same name ends here
 # DIR/heartbeat  the time, rewritten every WATCHKEEPER_HEARTBEAT_S (15) seconds
@@ -17,10 +19,11 @@
 #
 # Never: keep a command from running because its record cannot be written.
 
-group='' log='' restart=''
-while getopts glr flag; do
+group='' same='' log='' restart=''
+while getopts gilr flag; do
     case $flag in
         g) group=1 ;;
+        i) same=1 ;;
         l) log=1 ;;
         r) restart=1 ;;
         *) exit 96 ;;
@@ -28,7 +31,7 @@ while getopts glr flag; do
 done
 shift $((OPTIND - 1))
 if [ $# -lt 3 ] || [ "$2" != -- ]; then
-    echo "usage: wrapper.sh [-g] [-l] [-r] DIR -- COMMAND [ARG...]" >&2
+    echo "usage: wrapper.sh [-g] [-i] [-l] [-r] DIR -- COMMAND [ARG...]" >&2
     exit 96
 fi
 dir=$1
@@ -53,6 +56,38 @@ plain() { printf %s "$1" | tr -cd 'A-Za-z0-9._-'; }
 facts=$(printf '"started_at":"%s","pid":%d,"host":"%s","id":"%s"' \
     "$started" $$ "$(plain "$(uname -n)")" "$(plain "${WATCHKEEPER_ID:-}")")
 mkdir -p "$dir" 2>/dev/null
+
+# What an earlier start left, as far as this host can tell.
+record() { if [ -r "$dir/$1" ]; then tr -d '\n' <"$dir/$1"; fi; }
+text() { case $2 in *"\"$1\":\""*) rest=${2#*"\"$1\":\""}; printf %s "${rest%%\"*}" ;; esac; }
+number() { case $2 in *"\"$1\":"[0-9]*) rest=${2#*"\"$1\":"}; printf %s "${rest%%[!0-9]*}" ;; esac; }
+lives() {
+    if [ -z "$1" ] || [ "$1" = $$ ] || ! kill -s 0 "$1" 2>/dev/null; then return 1; fi
+    # A number may be somebody else's by now: where the system tells, its command names this folder.
+    if [ ! -r "/proc/$1/cmdline" ]; then return 0; fi
+    case $(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null) in *"$dir"*) return 0 ;; *) return 1 ;; esac
+}
+before=$(record start)
+if [ -n "$same" ] && [ -z "$restart" ] && [ -n "${WATCHKEEPER_ID:-}" ] &&
+    [ "$(text id "$before")" = "$(plain "$WATCHKEEPER_ID")" ]; then
+    ended=$(number exit_code "$(record exit.json)")
+    if [ -n "$ended" ] && [ "$ended" -lt 128 ]; then # not by a signal: that was the cluster's own abort
+        echo "watchkeeper: this very job has ended before, with exit code $ended; nothing was started" >&2
+        exit "$ended"
+    fi
+    restart=1
+fi
+# Its cluster ends the earlier one, and may do so a moment late: never two at once.
+patience=${WATCHKEEPER_PATIENCE_S:-120}
+while [ -n "$restart" ] && [ "$(text host "$before")" = "$(plain "$(uname -n)")" ] && lives "$(number pid "$before")"; do
+    case $held in TERM) exit 143 ;; INT) exit 130 ;; HUP) exit 129 ;; esac
+    if [ "$patience" -le 0 ]; then
+        echo "watchkeeper: an earlier start of this job still runs here; nothing was started" >&2
+        exit 98
+    fi
+    sleep 1
+    patience=$((patience - 1))
+done
 if [ -n "$restart" ]; then rm -f "$dir/start" "$dir/exit.json" "$dir/heartbeat" 2>/dev/null; fi
 if ! (set -C && printf '{%s}\n' "$facts" >"$dir/start") 2>/dev/null; then
     # There already (another run), or not writable (then the command still runs, without a record). An empty one

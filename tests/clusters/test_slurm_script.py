@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,29 +66,56 @@ def test_a_container_goes_around_the_command() -> None:
     )
 
 
+def started(folder: Path, turn: str, command: str, **env: str) -> subprocess.Popen[bytes]:
+    """The script as Slurm starts it: SLURM_JOB_ID and, of a requeue, SLURM_RESTART_COUNT."""
+    submission = Submission(
+        name="job-a0-0123abcd",
+        fingerprint="0123abcd",
+        owner="me",
+        spec=Spec(command=("sh", "-c", f'echo "$TURN" >>turns; {command}'), workspace="/w"),
+    )
+    wrapped = wrapper.stage(folder)
+    told = native(submission, Options(), wrapper=str(wrapped), folder=str(folder / "a run's record"))
+    given = {"PATH": os.environ["PATH"], "TURN": turn, "WATCHKEEPER_PATIENCE_S": "1", **env}
+    return subprocess.Popen(["sh", "-c", told.script], cwd=folder, env=given, start_new_session=True)
+
+
+def turns(folder: Path) -> list[str]:
+    return (folder / "turns").read_text().split()
+
+
 @pytest.mark.parametrize(
-    ("second", "ran"),
+    ("ends", "second", "code", "ran"),
     [
-        ({"SLURM_JOB_ID": "7"}, ["1", "2"]),
-        ({"SLURM_JOB_ID": "8"}, ["1"]),
-        ({"SLURM_JOB_ID": "77"}, ["1"]),
-        ({"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}, ["1", "2"]),
+        ("exit 0", {"SLURM_JOB_ID": "7"}, 0, ["1"]),
+        ("exit 3", {"SLURM_JOB_ID": "7"}, 3, ["1"]),
+        ("kill -TERM $$", {"SLURM_JOB_ID": "7"}, 143, ["1", "2"]),
+        ("exit 0", {"SLURM_JOB_ID": "8"}, wrapper.REFUSED_CODE, ["1"]),
+        ("exit 0", {"SLURM_JOB_ID": "77"}, wrapper.REFUSED_CODE, ["1"]),
+        ("exit 0", {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "1"}, 0, ["1", "2"]),
     ],
-    ids=["the same job, forgotten", "another job", "an id that only begins alike", "a requeue"],
+    ids=["it had ended well", "it had failed", "it was aborted", "another job", "an id alike", "a requeue"],
 )
 def test_what_is_started_again_is_told_from_a_double(
-    tmp_path: Path, second: dict[str, str], ran: list[str]
+    tmp_path: Path, ends: str, second: dict[str, str], code: int, ran: list[str]
 ) -> None:
-    command = ("sh", "-c", 'echo "$TURN" >>turns')
-    submission = Submission(
-        name="job-a0-0123abcd", fingerprint="0123abcd", owner="me", spec=Spec(command=command, workspace="/w")
-    )
-    wrapped = wrapper.stage(tmp_path)
-    told = native(submission, Options(), wrapper=str(wrapped), folder=str(tmp_path / "a run's record"))
-    for turn, ids in (("1", {"SLURM_JOB_ID": "7"}), ("2", second)):
-        env = {"PATH": os.environ["PATH"], "TURN": turn, **ids}
-        subprocess.run(["sh", "-c", told.script], cwd=tmp_path, env=env, check=False)
-    assert (tmp_path / "turns").read_text().split() == ran
+    started(tmp_path, "1", ends, SLURM_JOB_ID="7").wait()
+    assert started(tmp_path, "2", ends, **second).wait() == code
+    assert turns(tmp_path) == ran
+
+
+@pytest.mark.parametrize("again", [{}, {"SLURM_RESTART_COUNT": "1"}], ids=["forgotten", "requeued"])
+def test_two_starts_of_one_job_never_run_at_once(
+    tmp_path: Path, again: dict[str, str], eventually: Callable[..., None]
+) -> None:
+    first = started(tmp_path, "1", "exec sleep 60", SLURM_JOB_ID="7")
+    eventually(lambda: (tmp_path / "turns").exists())
+    assert started(tmp_path, "2", "exit 0", SLURM_JOB_ID="7", **again).wait() == wrapper.REFUSED_CODE
+    assert turns(tmp_path) == ["1"]
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    assert started(tmp_path, "3", "exit 0", SLURM_JOB_ID="7", **again).wait() == 0
+    assert turns(tmp_path) == ["1", "3"]
 
 
 def test_environment_and_proxy() -> None:

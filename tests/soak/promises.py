@@ -101,7 +101,9 @@ def told_truly(evidence: Evidence, runs: Mapping[str, Job]) -> Found:
             continue
         name = job.attempt.name
         did = any(line["code"] == 0 for line in evidence.of(name, "end"))
-        if job.state is State.succeeded and not (did and ends.get(name) in ("good", "lost")):
+        # A killed slurmctld forgets ends and starts: there the program's own word alone is true.
+        doubted = job.cluster == "local" and ends.get(name) not in ("good", "lost")
+        if job.state is State.succeeded and (not did or doubted):
             yield f"{job.id} is said to have succeeded; its program {'did' if did else 'did not'}, " + (
                 f"its cluster says {ends.get(name, 'nothing')!r}"
             )
@@ -124,7 +126,15 @@ def none_stopped_unasked(evidence: Evidence, runs: Mapping[str, Job]) -> Found:
         terms = [line for attempt in job.attempts for line in evidence.of(attempt.name, "term")]
         slow = any(line["slowest_s"] >= HEALTHY_S for line in terms)
         answered = any(question.chosen == "stop" for question in job.questions)
-        if terms and job.id not in evidence.stopped and not answered and not slow:
+        # What Slurm was not asked to stop it aborted by itself: a killed slurmctld knows the job no longer.
+        asked = any(row["kind"] == "stop_job" for row in evidence.store.effects_of(job.id))
+        if (
+            terms
+            and (asked or job.cluster == "local")
+            and job.id not in evidence.stopped
+            and not answered
+            and not slow
+        ):
             why = f"{job.stop.rule}: {job.stop.reason}" if job.stop else "and it does not know why"
             yield f"{job.id} was well and got a signal at {terms[0]['at']} ({why})"
 
