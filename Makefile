@@ -20,7 +20,7 @@ DEMO_ENV  = PATH="$(abspath $(BIN)):$$PATH" XDG_CONFIG_HOME="$(DEMO)/config" XDG
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-real test-again engines test-slow fuzz soak bench lint format check lock docs sbom release audit clean
+.PHONY: help demo test test-worlds test-real test-again engines test-slow fuzz soak bench lint format check lock docs sbom release audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,14 +31,17 @@ demo: $(VENV)/run.stamp ## Delegate two real training runs to this machine and w
 	$(DEMO_ENV) $(BIN)/wk run examples/digits/job.yaml
 	$(DEMO_ENV) $(BIN)/wk run examples/digits/stall.yaml
 
-# The suites mostly wait for real processes, so twice the cores are not too many.
-WORKERS ?= 4
+# Some tests wait for processes, so more than the cores; each worker collects all tests first, so not many more.
+WORKERS ?= 3
 
 test: $(VENV)/dev.stamp ## Run the tests that need nothing but Python
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not real"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not real and not worlds"
+
+test-worlds: $(VENV)/dev.stamp ## Run the tests of the simulation, which play some worlds drawn from seeds
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "worlds and not slow"
 
 test-real: $(VENV)/dev.stamp ## Run the tests on real engines (Slurm, Ray, PostgreSQL, Chromium), where there are some
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "real and not slow"
+	$(BIN)/python -m pytest -q -n 4 -m "real and not slow"
 
 test-again: $(VENV)/dev.stamp ## Run what failed last time once more, alone
 	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
@@ -72,7 +75,7 @@ format: $(VENV)/dev.stamp ## Put the code into the house's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-check: lint test test-real ## Everything that CI runs
+check: lint test test-worlds test-real ## Everything that CI runs
 
 docs: $(VENV)/dev.stamp ## Write the generated pages under docs/ anew
 	$(BIN)/python docs/generate.py

@@ -107,10 +107,16 @@ def is_real(item: pytest.Item) -> bool:
     return postgres or any(word in item.nodeid for word in REAL)
 
 
+WORLDS = ("tests/agent/test_simulation",)
+"""Suites that play worlds drawn from seeds, and break what guards them; `make test-worlds` runs these."""
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Marked as it is found, before marks are chosen by (`-m`)."""
     if is_real(item):
         item.add_marker("real")
+    if item.nodeid.startswith(WORLDS):
+        item.add_marker("worlds")
 
 
 def pytest_collection_finish() -> None:
