@@ -224,5 +224,6 @@ def stored_text(world: World) -> str:
         parts.append(store.load(job_id).model_dump(mode="json"))
         for rows in (store.journal(job_id), store.effects_of(job_id), store.messages(job_id)):
             parts += [dict(row) for row in rows]
-    parts += [dict(row) for row in store.boards()]
+    order = list(world.seen)  # the lists go by time, and of one instant by ids that chance drew
+    parts += sorted((dict(row) for row in store.boards()), key=lambda row: order.index(row["id"]))
     return json.dumps(parts, default=str, ensure_ascii=False)
