@@ -34,7 +34,7 @@ demo: $(VENV)/run.stamp ## Delegate two real training runs to this machine and w
 # Some tests wait for processes, so more than the cores; each worker collects all tests first, so not many more.
 WORKERS ?= 3
 
-test: $(VENV)/dev.stamp ## Run the tests that need nothing but Python
+test: $(VENV)/dev.stamp ## Run the tests that need nothing but Python, but for the simulation's own
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not real and not worlds"
 
 test-worlds: $(VENV)/dev.stamp ## Run the tests of the simulation, which play some worlds drawn from seeds

@@ -50,18 +50,20 @@ class Late:
         await self._app(scope, receive, send)
 
     async def live(self) -> None:
-        """Wait for the first request, load, and hold the sessions open until cancelled."""
+        """Wait for the first request, load, and hold the sessions open until cancelled. Whatever goes wrong, who asks
+        gets an answer."""
         await self._wanted.wait()
         try:
             made = await asyncio.to_thread(self._make)
+            async with made.server.session_manager.run():
+                self._app = made.app
+                self._known.set()
+                await asyncio.Event().wait()
         except Exception:
             log.exception("the tools for chat agents could not be loaded")
+        finally:
+            self._app = None
             self._known.set()
-            return
-        async with made.server.session_manager.run():
-            self._app = made.app
-            self._known.set()
-            await asyncio.Event().wait()
 
 
 def mount(
