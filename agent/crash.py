@@ -19,6 +19,7 @@ POINTS: tuple[str, ...] = (
     "submit-after-call",
     "stop-after-call",
     "message-delivered",
+    "log-read",
     "wave-claimed",
     "wave-observed",
     "quiet-rested",

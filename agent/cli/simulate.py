@@ -29,13 +29,20 @@ def simulate(
         "simulated"
     ),
     lab: Annotated[
-        int, typer.Option("--lab", min=0, help="Watch so many runs of a large lab instead, and count.")
-    ] = 0,
+        float,
+        typer.Option(
+            "--lab",
+            min=0,
+            max=366,
+            metavar="DAYS",
+            help="Watch all runs of so many days of a large lab instead.",
+        ),
+    ] = 0.0,
     json_wanted: JsonFlag = False,
 ) -> None:
     """Play worlds drawn from seeds, with faults; the same seed is always the same world."""
     if lab:
-        _lab(lab, to, json_wanted)
+        _lab(lab, jobs, to, json_wanted)
         return
     from agent.simulate import simulate as play
 
@@ -55,19 +62,29 @@ def simulate(
         raise typer.Exit(Exit.failed)
 
 
-def _lab(runs: int, to: Path, json_wanted: bool) -> None:
-    from agent.simulation.lab import lines, month, watch
-    from agent.simulation.plots import bars
+def _lab(days: float, jobs: int, to: Path, json_wanted: bool) -> None:
+    from agent.simulation.lab import ASKED, lines, month, runs_in
+    from agent.simulation.plots import bars, columns
+    from agent.simulation.workers import watch_runs
 
-    found = month([watch(number) for number in range(runs)])
+    found = month(watch_runs(runs_in(days), jobs=jobs), days)
+    asked = {kind: {ASKED: count} for kind, count in found.questions.items()}
+    ended = [{what: count for what, count in day.items() if what != ASKED} for day in found.by_day]
+    pictures = {
+        "lab-ends.svg": bars("How each kind of run ended", found.ends),
+        "lab-questions.svg": bars("Questions that were asked", asked),
+        "lab-days-ended.svg": columns("Runs that were over, day by day", ended),
+        "lab-days-asked.svg": columns(
+            "Questions, day by day", [{ASKED: day.get(ASKED, 0)} for day in found.by_day]
+        ),
+    }
     to.mkdir(parents=True, exist_ok=True)
-    (to / "lab-ends.svg").write_text(bars("How each kind of run ended", found.ends), encoding="utf-8")
-    asked = {kind: {"asked": count} for kind, count in found.questions.items()}
-    (to / "lab-questions.svg").write_text(bars("Questions that were asked", asked), encoding="utf-8")
+    for name, picture in pictures.items():
+        (to / name).write_text(picture, encoding="utf-8")
     if json_wanted:
         emit(found._asdict())
     else:
-        say(*lines(found), f"pictures: {to}/lab-ends.svg, {to}/lab-questions.svg")
+        say(*lines(found), f"pictures: {', '.join(str(to / name) for name in pictures)}")
     if found.broken:
         raise typer.Exit(Exit.failed)
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from agent import crash
 from agent.asked import AskedEffect
 from agent.clusters.base import ClusterError
 from agent.leases import Lease
@@ -37,6 +38,7 @@ def read_logs(effect: ReadLogs, asked: AskedEffect, job: Job, ports: Ports, leas
         piece = ports.cluster_of(job).logs(ref_of(job), lines=effect.lines)
     except ClusterError as error:
         return unreadable(ports.redact(str(error)))
+    crash.point("log-read")
     if not piece.ready:
         return unreadable("there is no log yet")
     text = ports.redact(piece.text)

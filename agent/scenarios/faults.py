@@ -81,9 +81,13 @@ class KillStory(Frozen):
 
 
 class PauseStory(KillStory):
-    """The process stands still there for `lasts` (a suspended machine) while another one carries on."""
+    """The process stands still there for `lasts` while another one carries on.
+
+    alone: there is no other one (a suspended laptop, a paused VM).
+    """
 
     lasts: Seconds
+    alone: bool = False
 
 
 class BesideStory(Frozen):

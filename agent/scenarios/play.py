@@ -199,7 +199,9 @@ class Play:
             jobs = dict.fromkeys([*moved, *store.jobs_with_effects(now)])
             done = sum(self._turn(job_id) for job_id in jobs)
             self._stirred = True
-            if not done and not moved:
+            if (
+                not done and not moved and self.world.own_clock.now() == now
+            ):  # no machine stood still meanwhile
                 return
         raise Stuck(f"it does not come to rest at {self._offset():g} s: something is due again and again")
 
@@ -325,10 +327,15 @@ class Play:
             self._stirred = True
 
     def _pause(self, fault: PauseStory) -> None:
-        """This process stands still; another one lives on in the same world, then this one goes on."""
-        self.world.boot()
+        """This process stands still; another one lives on in the same world, or none; then this one goes on."""
         self._stirred = True
-        self._live_on(self.world.at(self._offset() + fault.lasts), to_the_end=True)
+        until = self.world.at(self._offset() + fault.lasts)
+        if fault.alone:
+            self.world.clock.jump_to(until)
+            self.world.booted_at = self.world.own_clock.now()  # nobody was there before
+            return
+        self.world.boot()
+        self._live_on(until, to_the_end=True)
 
     def _is_down(self) -> bool:
         """No process is there, or it waits for its next sweep. Once the time has come, one boots."""

@@ -1,5 +1,5 @@
-"""A large lab, drawn: runs of the lengths, waits, sizes and endings that such labs publish, each watched by the real
-loop, and what came of that.
+"""Days of a large lab, drawn: runs of the lengths, waits, sizes and endings that such labs publish, each watched by
+the real loop, and what came of that, day by day.
 
 The shape: 663,813 GPU jobs in six months; a median run of 122 s, a mean of 1,414 s; a median wait of 1 s, a mean of
 446 s; 42.9 % failed, 7.5 % cancelled; 1 to 1,024 GPUs. Lengths and waits are log-normal with that median and mean.
@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from agent.scenarios.model import Story
-from agent.scenarios.play import Play
+from agent.scenarios.play import Play, Played
 from agent.scenarios.world import World
 from agent.simulation.chance import Chance
 from agent.simulation.jobs import FATAL
 from agent.simulation.run import world_of
 from states.job import State
 
+DAY_S = 86_400.0
 RUNS_A_DAY = 663_813 / 182.5
 TIME_LIMIT_S = 86_400.0
 """What a hung run would hold its GPUs for, where nobody looks."""
@@ -39,18 +40,26 @@ GPUS: tuple[tuple[float, int], ...] = (
     (0.05, 1024),
 )  # fmt: skip
 WASTED = frozenset({"hangs", "loops", "diverges"})
+ASKED = "asked"
+"""A question, among the states in which runs ended."""
 
 
 class Watched(NamedTuple):
-    """One run of the lab. gpu_hours_kept: not burnt, against waiting for the time limit; stopped: on its own
-    judgment."""
+    """One run of the lab. share: of the whole time, when it was handed over; seconds: until it was over.
+
+    asked_s: since it was handed over, for each question. gpu_hours_kept: not burnt, against waiting for the time
+    limit; stopped: on its own judgment.
+    """
 
     number: int
+    share: float
+    seconds: float
     ending: Ending
     gpus: int
     state: str
     attempts: int
     questions: tuple[str, ...]
+    asked_s: tuple[float, ...]
     stopped: bool
     saved: bool
     gpu_hours_kept: float
@@ -63,15 +72,21 @@ def log_normal(chance: Chance, median: float, mean: float) -> float:
     return median * math.exp(math.sqrt(2 * math.log(mean / median)) * chance.normal())
 
 
+def runs_in(days: float) -> range:
+    """The numbers of the runs that are handed over in so many days; one at least."""
+    return range(max(1, round(days * RUNS_A_DAY)))
+
+
 def watch(number: int) -> Watched:
     """Draw run `number` of the lab and watch it to its end."""
     chance = Chance(number)
     ending = chance.by_weight(ENDINGS)
     gpus = chance.by_weight(GPUS)
     data = run_of(chance, ending, gpus)
+    share = chance.number()
     with world_of(Story.model_validate(data)) as world:
         played = Play(world).run()
-        return _watched(number, ending, gpus, world, played.faults)
+        return _watched(number, share, ending, gpus, world, played)
 
 
 def run_of(chance: Chance, ending: Ending, gpus: int) -> dict[str, Any]:
@@ -124,7 +139,7 @@ def run_of(chance: Chance, ending: Ending, gpus: int) -> dict[str, Any]:
     return story
 
 
-def _watched(number: int, ending: Ending, gpus: int, world: World, faults: tuple[str, ...]) -> Watched:
+def _watched(number: int, share: float, ending: Ending, gpus: int, world: World, played: Played) -> Watched:
     (job,) = [world.store.load(job_id) for job_id in list(world.seen)[:1]]
     stopped = job.stop is not None and job.stop.by == "watchkeeper"
     kept_s = 0.0
@@ -133,25 +148,33 @@ def _watched(number: int, ending: Ending, gpus: int, world: World, faults: tuple
             kept_s += TIME_LIMIT_S - (one.stopped_at - (one.began_at() or one.stopped_at)).total_seconds()
     return Watched(
         number=number,
+        share=share,
+        seconds=played.seconds,
         ending=ending,
         gpus=gpus,
         state=str(job.state),
         attempts=len(job.attempts),
         questions=tuple(question.kind for question in job.questions),
+        asked_s=tuple(world.offset(question.asked_at) for question in job.questions),
         stopped=stopped,
         saved=len(job.attempts) > 1 and job.state is State.succeeded,
         gpu_hours_kept=round(max(0.0, kept_s) * gpus / 3600, 1),
         model_calls=len(world.reader.read),
-        faults=faults,
+        faults=played.faults,
     )
 
 
 class Month(NamedTuple):
-    """What watching came to. Figures a day are for the whole lab, `RUNS_A_DAY` runs of which `runs` were drawn."""
+    """What watching the runs of so many days came to.
+
+    most_questions: of the day with the most; by_day: for each day, how the runs that were over on it ended, and the
+    questions asked on it.
+    """
 
     runs: int
     days: float
     questions_a_day: float
+    most_questions: int
     wrong_stops: int
     wasted: int
     wasted_and_stopped: int
@@ -162,19 +185,25 @@ class Month(NamedTuple):
     broken: int
     questions: dict[str, int]
     ends: dict[str, dict[str, int]]
+    by_day: list[dict[str, int]]
 
 
-def month(runs: Sequence[Watched]) -> Month:
-    """Count."""
-    days = len(runs) / RUNS_A_DAY
+def month(runs: Sequence[Watched], days: float) -> Month:
+    """Count. days: in which the runs were handed over."""
     wasted = [run for run in runs if run.ending in WASTED]
     ends: dict[str, Counter[str]] = {ending: Counter() for _, ending in ENDINGS}
+    by_day: list[Counter[str]] = [Counter() for _ in range(math.ceil(days))]
     for run in runs:
         ends[run.ending][run.state] += 1
+        for after_s, what in [(run.seconds, run.state), *((at_s, ASKED) for at_s in run.asked_s)]:
+            day = int(run.share * days + after_s / DAY_S)
+            if day < len(by_day):  # what comes after the last day is not of these days
+                by_day[day][what] += 1
     return Month(
         runs=len(runs),
         days=days,
         questions_a_day=sum(len(run.questions) for run in runs) / days,
+        most_questions=max(counted[ASKED] for counted in by_day),
         wrong_stops=sum(run.stopped and run.ending not in WASTED for run in runs),
         wasted=len(wasted),
         wasted_and_stopped=sum(run.stopped for run in wasted),
@@ -185,19 +214,20 @@ def month(runs: Sequence[Watched]) -> Month:
         broken=sum(bool(run.faults) for run in runs),
         questions=dict(Counter(kind for run in runs for kind in run.questions)),
         ends={ending: dict(counted) for ending, counted in ends.items()},
+        by_day=[dict(counted) for counted in by_day],
     )
 
 
 def lines(found: Month) -> list[str]:
     """For people."""
-    asked = ", ".join(f"{count} {kind}" for kind, count in sorted(found.questions.items()))
+    asked = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.questions.items()))
     return [
-        f"{found.runs:>8,}  runs drawn and watched: {found.days:.2f} days of a lab of {RUNS_A_DAY:,.0f} runs a day",
-        f"{found.questions_a_day:>8,.0f}  questions a day ({asked or 'none'})",
-        f"{found.wrong_stops:>8,}  wrong stops: on its own judgment, and nothing was wrong",
-        f"{found.wasted_and_stopped:>8,}  stopped on its own judgment of {found.wasted} that hung or went wrong",
-        f"{found.saved:>8,}  saved by resubmission, of {found.resubmitted} that were submitted again",
-        f"{found.gpu_hours_kept_a_day:>8,.0f}  GPU-hours a day not burnt (a limit of {TIME_LIMIT_S / 3600:.0f} h)",
-        f"{found.model_calls_a_day:>8,.0f}  model calls a day",
-        f"{found.broken:>8,}  runs in which something that must hold did not",
+        f"{found.runs:>9,}  runs drawn and watched, of {found.days:g} days with {RUNS_A_DAY:,.0f} each",
+        f"{found.questions_a_day:>9,.0f}  questions a day, {found.most_questions:,} at most ({asked or 'none'})",
+        f"{found.wrong_stops:>9,}  wrong stops: on its own judgment, and nothing was wrong",
+        f"{found.wasted_and_stopped:>9,}  stopped on its own judgment of {found.wasted:,} that hung or went wrong",
+        f"{found.saved:>9,}  saved by resubmission, of {found.resubmitted:,} that were submitted again",
+        f"{found.gpu_hours_kept_a_day:>9,.0f}  GPU-hours a day not burnt (a limit of {TIME_LIMIT_S / 3600:.0f} h)",
+        f"{found.model_calls_a_day:>9,.0f}  model calls a day",
+        f"{found.broken:>9,}  runs in which something that must hold did not",
     ]

@@ -259,7 +259,7 @@ def _again(chance: Chance) -> StoryData:
 def _kill(chance: Chance, *, pause: bool = False) -> StoryData:
     fault: StoryData = {"point": chance.one_of(POINTS), "n": chance.whole(1, 12)}
     if pause:
-        return fault | {"lasts": chance.span(10, 4000)}
+        return fault | {"lasts": chance.span(10, 4000), "alone": chance.happens(0.5)}
     return fault | {"down": chance.span(1, 9000) if chance.happens(0.6) else 0.0}
 
 

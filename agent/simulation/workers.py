@@ -1,7 +1,7 @@
-"""Seeds in processes of their own: one line of JSON for each, with a hash seed that the caller sets.
+"""Seeds, or runs of the lab, in processes of their own: one line of JSON for each, with a hash seed that is given.
 
-`python -m agent.simulation.workers FIRST LAST STEP` plays seeds and prints them. Two processes with different hash
-seeds must print the same marks: whatever hangs on the order of a set shows at once.
+`python -m agent.simulation.workers WHAT` plays the numbers on stdin and prints what came of each. Two processes with
+different hash seeds must print the same marks: whatever hangs on the order of a set shows at once.
 
 Never: a result that depends on how many processes there are.
 """
@@ -14,59 +14,76 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
+from agent.simulation.lab import Watched, watch
 from agent.simulation.run import Ran, run
 
-Told = Callable[[Ran], None]
+T = TypeVar("T")
+Told = Callable[[T], None]
+
+PLAYS: dict[type[Any], Callable[[int], Any]] = {Ran: run, Watched: watch}
+"""What comes of a number -> how it is played."""
 
 
 def play_seeds(
-    seeds: Sequence[int], *, jobs: int, hash_seed: int, told: Told = lambda ran: None
+    seeds: Sequence[int], *, jobs: int, hash_seed: int, told: Told[Ran] = lambda ran: None
 ) -> list[Ran]:
     """Play the seeds in `jobs` processes; told: called for each as it comes. In the order of the seeds.
 
     Raises RuntimeError when a process ends before its last seed.
     """
-    shares = [share for share in (seeds[number::jobs] for number in range(jobs)) if share]
+    return sorted(_played(Ran, seeds, jobs, hash_seed, told))
+
+
+def watch_runs(numbers: Sequence[int], *, jobs: int, told: Told[Watched] = lambda run: None) -> list[Watched]:
+    """Watch these runs of the lab, as `play_seeds` plays seeds."""
+    return sorted(_played(Watched, numbers, jobs, 1, told))
+
+
+def _played(kind: type[T], numbers: Sequence[int], jobs: int, hash_seed: int, told: Told[T]) -> list[T]:
+    shares = [share for share in (numbers[number::jobs] for number in range(jobs)) if share]
     if not shares:
         return []
     with ThreadPoolExecutor(len(shares)) as pool:
-        found = pool.map(lambda share: _share(share, hash_seed, told), shares)
-        return sorted(ran for ranks in found for ran in ranks)
+        found = pool.map(lambda share: _share(kind, share, hash_seed, told), shares)
+        return [one for share in found for one in share]
 
 
-def _share(seeds: Sequence[int], hash_seed: int, told: Told) -> list[Ran]:
-    command = [sys.executable, "-m", "agent.simulation.workers"]
+def _share(kind: type[T], numbers: Sequence[int], hash_seed: int, told: Told[T]) -> list[T]:
+    command = [sys.executable, "-m", "agent.simulation.workers", kind.__name__]
     env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
-    given = "\n".join(map(str, seeds))
-    ranks: list[Ran] = []
+    found: list[T] = []
     with subprocess.Popen(
         command, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
         assert child.stdin is not None  # asked for above
         assert child.stdout is not None
-        child.stdin.write(given)
+        child.stdin.write("\n".join(map(str, numbers)))
         child.stdin.close()
         for line in child.stdout:
-            ran = _read(line)
-            told(ran)
-            ranks.append(ran)
-    if len(ranks) != len(seeds):
+            one = _read(kind, line)
+            told(one)
+            found.append(one)
+    if len(found) != len(numbers):
         raise RuntimeError(
-            f"a simulating process ended with code {child.returncode} after {len(ranks)} seeds"
+            f"a simulating process ended with code {child.returncode} after {len(found)} of {len(numbers)}"
         )
-    return ranks
+    return found
 
 
-def _read(line: str) -> Ran:
-    values = json.loads(line)
-    return Ran(**{**values, "faults": tuple(values["faults"]), "ends": tuple(values["ends"])})
+def _read(kind: type[T], line: str) -> T:
+    values = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(line).items()
+    }
+    return kind(**values)
 
 
 def main() -> None:
-    """Play the seeds that stand on stdin, one a line."""
+    """Play the numbers that stand on stdin, one a line."""
+    (play,) = [play for kind, play in PLAYS.items() if kind.__name__ == sys.argv[1]]
     for line in sys.stdin.read().split():
-        print(json.dumps(run(int(line))._asdict()), flush=True)
+        print(json.dumps(play(int(line))._asdict()), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from agent.scenarios.model import Story
 from agent.scenarios.scripts import moments
 from agent.simulate import simulate
 from agent.simulation.chance import Chance
-from agent.simulation.lab import ENDINGS, log_normal
+from agent.simulation.lab import ENDINGS, RUNS_A_DAY, Watched, log_normal, month, watch
 from agent.simulation.run import run, run_data
 from agent.simulation.saving import save
 from agent.simulation.shrink import kind_of_fault, shrink, smaller
@@ -226,11 +226,44 @@ def test_shares_of_endings_are_the_published_ones() -> None:
 
 
 def test_a_lab_is_watched_counted_and_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert wk(["simulate", "--lab", "14", "--json", "--to", str(tmp_path)]) == 0
+    assert wk(["simulate", "--lab", "0.004", "--jobs", "2", "--json", "--to", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["runs"] == 14
+    assert found["runs"] == round(0.004 * RUNS_A_DAY) == 15
     assert found["wrong_stops"] == 0
-    assert sum(sum(ends.values()) for ends in found["ends"].values()) == 14
+    assert sum(sum(ends.values()) for ends in found["ends"].values()) == 15
+    for name in ("lab-ends", "lab-questions", "lab-days-ended", "lab-days-asked"):
+        ElementTree.fromstring((tmp_path / f"{name}.svg").read_text("utf-8"))
     picture = ElementTree.fromstring((tmp_path / "lab-ends.svg").read_text("utf-8"))
     bars_drawn = [one for one in picture.iter() if one.tag.endswith("rect")]
     assert len(bars_drawn) >= sum(bool(ends) for ends in found["ends"].values())
+
+
+def test_a_month_is_counted_on_the_days_on_which_it_happens() -> None:
+    """One is handed over late on the first day, and asks and ends on the second; one ends after the last."""
+    run = Watched(
+        0,
+        0.45,
+        0.2 * 86_400,
+        "hangs",
+        8,
+        "stopped",
+        1,
+        ("looks-off",),
+        (0.15 * 86_400,),
+        True,
+        False,
+        9.0,
+        0,
+        (),
+    )
+    late = run._replace(number=1, share=0.99, asked_s=(0.0,), seconds=86_400.0)
+    found = month([run, late], 2)
+    assert found.by_day == [{}, {"asked": 2, "stopped": 1}]
+    assert (found.questions_a_day, found.most_questions, found.gpu_hours_kept_a_day) == (1.0, 2, 9.0)
+
+
+def test_runs_of_the_lab_come_on_all_days() -> None:
+    """Each in a stream of its own, so the days must not follow the numbers."""
+    runs = [watch(number) for number in range(40)]
+    assert {int(run.share * 4) for run in runs} == {0, 1, 2, 3}
+    assert sorted(runs, key=lambda run: run.share) != runs

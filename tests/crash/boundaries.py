@@ -15,7 +15,7 @@ OF_EFFECT: dict[str, tuple[str, ...]] = {
     "run_check": (*AFTER, "event-committed"),
     "submit": ("effect-begun", "submit-before-call", "submit-after-call", *AFTER, "event-committed"),
     "find_by_name": (*AFTER, "event-committed"),
-    "read_logs": (*AFTER, "event-committed"),
+    "read_logs": ("log-read", *AFTER, "event-committed"),
     "interpret": ("effect-begun", *AFTER, "event-committed"),
     "stop_job": ("stop-after-call", *AFTER, "event-committed"),
     "delete_job": (*AFTER, "event-committed"),
