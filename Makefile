@@ -56,8 +56,13 @@ engines: .engines/ray.stamp ## Install what tests of real engines need and no pa
 test-slow: $(VENV)/dev.stamp ## Run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
-fuzz: $(VENV)/dev.stamp ## Fuzz what reads the texts of others (SECONDS=60 for each target)
+fuzz: $(VENV)/fuzz.stamp ## Fuzz what reads the texts of others (SECONDS=60 for each target)
 	$(BIN)/python -m tests.security.fuzz --seconds $(or $(SECONDS),60)
+
+# Without atheris (no wheel for this Python or machine) texts are drawn instead of steered.
+$(VENV)/fuzz.stamp: tests/security/requirements.lock $(VENV)/dev.stamp
+	-$(INSTALL) --require-hashes --only-binary :all: -r $<
+	touch $@
 
 soak: $(VENV)/dev.stamp ## Run real jobs for MINUTES=120 while everything is killed at random; figures into the docs
 	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),120) --seed $(or $(SEED),1) --write docs/reliability.md
@@ -107,7 +112,7 @@ lock: $(BIN)/python ## Pin the dependencies anew (UPGRADE=--upgrade takes the ne
 	$(EXPORT) --all-extras --output-file requirements-dev.lock
 
 clean: ## Remove the environment, the caches and what the demo wrote
-	rm -rf $(VENV) .engines .demo build dist examples/*/runs
+	rm -rf $(VENV) .engines .demo .fuzz build dist examples/*/runs
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find agent states prompts tests examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

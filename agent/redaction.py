@@ -32,6 +32,9 @@ SHORT = 64
 KNOWN_MAX = 4096
 """Short texts whose redacted form is kept: every event repeats states, rules and units."""
 
+ROUNDS_MAX = 8
+"""How often a text is gone over in which something was found; one in which nothing was is gone over once."""
+
 DEPTH_MAX = 64
 """Levels of nesting that `value` follows; deeper ones are replaced as a whole."""
 
@@ -51,6 +54,8 @@ _UNSEEN = re.compile(
 )
 """What a terminal does not show, and whoever reads a log takes out: escape sequences (also spelt out), such signs."""
 _SIGN = re.compile(f"[{_SIGNS}]")
+_CUT_OFF = re.compile(r"(?:\x1b(?:\[[0-?]{0,64})?[ -/]{0,8}|\x9b[0-?]{0,64}[ -/]{0,8}){1,64}(?=\[redacted:)")
+"""An escape sequence whose end was taken out with a value: a terminal would take the mark's beginning for its end."""
 _NOWHERE_HELD = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -85,12 +90,19 @@ class Redactor:
         return known
 
     def _redacted(self, text: str) -> str:
+        for _ in range(ROUNDS_MAX):  # what stood apart may stand together once something is out
+            before, text = text, self._once(text)
+            if text == before:
+                break
+        return text
+
+    def _once(self, text: str) -> str:
         text = self._marked(text, self._found(text))
         for unseen in (_UNSEEN, _SIGN):  # one reader takes a whole sequence out, another only its first sign
             if unseen.search(text) is not None:
                 seen, places = _seen(text, unseen)
                 text = self._marked(text, [_at(one, places) for one in self._found(seen)])
-        return _NOWHERE_HELD.sub("?", text)
+        return _NOWHERE_HELD.sub("?", _CUT_OFF.sub("", text) if "[redacted:" in text else text)
 
     def _found(self, text: str) -> list[Finding]:
         """What is to be replaced, in order and apart."""

@@ -38,11 +38,17 @@ def simulate(
             help="Watch all runs of so many days of a large lab instead.",
         ),
     ] = 0.0,
+    of_all: Annotated[
+        float,
+        typer.Option(
+            "--of-all", min=0.0001, max=1, metavar="SHARE", help="Of --lab: only this share of them."
+        ),
+    ] = 1.0,
     json_wanted: JsonFlag = False,
 ) -> None:
     """Play worlds drawn from seeds, with faults; the same seed is always the same world."""
     if lab:
-        _lab(lab, jobs, to, json_wanted)
+        _lab(lab, of_all, jobs, to, json_wanted)
         return
     from agent.simulate import simulate as play
 
@@ -62,12 +68,12 @@ def simulate(
         raise typer.Exit(Exit.failed)
 
 
-def _lab(days: float, jobs: int, to: Path, json_wanted: bool) -> None:
+def _lab(days: float, of_all: float, jobs: int, to: Path, json_wanted: bool) -> None:
     from agent.simulation.lab import ASKED, lines, month, runs_in
     from agent.simulation.plots import bars, columns
     from agent.simulation.workers import watch_runs
 
-    found = month(watch_runs(runs_in(days), jobs=jobs), days)
+    found = month(watch_runs(runs_in(days, of_all), jobs=jobs), days, of_all)
     asked = {kind: {ASKED: count} for kind, count in found.questions.items()}
     ended = [{what: count for what, count in day.items() if what != ASKED} for day in found.by_day]
     pictures = {

@@ -272,6 +272,7 @@ class Play:
             crash.arm(None)
 
     def _strike(self, name: str) -> None:
+        reached = self._now()
         passed = self._passed[name] = self._passed.get(name, 0) + 1
         for fault in (*self.story.faults.kill, *self.story.faults.pause):
             if fault.point == name and fault.n == passed:
@@ -281,7 +282,7 @@ class Play:
                 self._struck.remove(upgrade)
                 self._upgrading = upgrade
                 self._kill(upgrade)
-        self._work_beside(name)
+        self._work_beside(name, reached)
 
     def _kill(self, fault: KillStory | UpgradeStory) -> None:
         self._end(fault.down)
@@ -305,8 +306,8 @@ class Play:
             self.invariants.upgraded()
         self.world.boot()
 
-    def _work_beside(self, name: str) -> None:
-        """A second process does all that is due while this one stands at its crash point."""
+    def _work_beside(self, name: str, reached: datetime) -> None:
+        """A second process does all that is due while this one stands at its crash point, since it reached it."""
         now_s = self._offset()
         beside = [one for one in self.story.faults.beside if one.since <= now_s < one.until]
         if not beside or self._is_beside or self.world.store.dead:
@@ -316,7 +317,7 @@ class Play:
             return
         turned, performing = self._turned, self._performing
         if name in MIDWAY and performing is not None:
-            self._standing = Work(turned, performing, self._now())
+            self._standing = Work(turned, performing, reached)
         self._is_beside = self._stirred = True
         try:
             with self.world.another():

@@ -72,9 +72,9 @@ def log_normal(chance: Chance, median: float, mean: float) -> float:
     return median * math.exp(math.sqrt(2 * math.log(mean / median)) * chance.normal())
 
 
-def runs_in(days: float) -> range:
-    """The numbers of the runs that are handed over in so many days; one at least."""
-    return range(max(1, round(days * RUNS_A_DAY)))
+def runs_in(days: float, of_all: float = 1.0) -> range:
+    """The numbers of the runs that are watched in so many days, of_all: this share of them; one at least."""
+    return range(max(1, round(days * of_all * RUNS_A_DAY)))
 
 
 def watch(number: int) -> Watched:
@@ -165,14 +165,15 @@ def _watched(number: int, share: float, ending: Ending, gpus: int, world: World,
 
 
 class Month(NamedTuple):
-    """What watching the runs of so many days came to.
+    """What watching the runs of so many days came to. of_all: the share of all runs of those days that was watched.
 
-    most_questions: of the day with the most; by_day: for each day, how the runs that were over on it ended, and the
-    questions asked on it.
+    Figures a day are of the whole lab: what was counted, divided by that share. most_questions: of the day with the
+    most; by_day: for each day, how the watched runs that were over on it ended, and the questions asked on it.
     """
 
     runs: int
     days: float
+    of_all: float
     questions_a_day: float
     most_questions: int
     wrong_stops: int
@@ -188,8 +189,9 @@ class Month(NamedTuple):
     by_day: list[dict[str, int]]
 
 
-def month(runs: Sequence[Watched], days: float) -> Month:
-    """Count. days: in which the runs were handed over."""
+def month(runs: Sequence[Watched], days: float, of_all: float = 1.0) -> Month:
+    """Count. days: in which the runs were handed over; of_all: this share of all that were."""
+    whole_days = days * of_all
     wasted = [run for run in runs if run.ending in WASTED]
     ends: dict[str, Counter[str]] = {ending: Counter() for _, ending in ENDINGS}
     by_day: list[Counter[str]] = [Counter() for _ in range(math.ceil(days))]
@@ -202,15 +204,16 @@ def month(runs: Sequence[Watched], days: float) -> Month:
     return Month(
         runs=len(runs),
         days=days,
-        questions_a_day=sum(len(run.questions) for run in runs) / days,
-        most_questions=max(counted[ASKED] for counted in by_day),
+        of_all=of_all,
+        questions_a_day=sum(len(run.questions) for run in runs) / whole_days,
+        most_questions=round(max(counted[ASKED] for counted in by_day) / of_all),
         wrong_stops=sum(run.stopped and run.ending not in WASTED for run in runs),
         wasted=len(wasted),
         wasted_and_stopped=sum(run.stopped for run in wasted),
         resubmitted=sum(run.attempts > 1 for run in runs),
         saved=sum(run.saved for run in runs),
-        gpu_hours_kept_a_day=sum(run.gpu_hours_kept for run in runs) / days,
-        model_calls_a_day=sum(run.model_calls for run in runs) / days,
+        gpu_hours_kept_a_day=sum(run.gpu_hours_kept for run in runs) / whole_days,
+        model_calls_a_day=sum(run.model_calls for run in runs) / whole_days,
         broken=sum(bool(run.faults) for run in runs),
         questions=dict(Counter(kind for run in runs for kind in run.questions)),
         ends={ending: dict(counted) for ending, counted in ends.items()},
@@ -222,7 +225,7 @@ def lines(found: Month) -> list[str]:
     """For people."""
     asked = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.questions.items()))
     return [
-        f"{found.runs:>9,}  runs drawn and watched, of {found.days:g} days with {RUNS_A_DAY:,.0f} each",
+        f"{found.runs:>9,}  runs drawn and watched: {found.of_all:.0%} of {found.days:g} days, {RUNS_A_DAY:,.0f} a day",
         f"{found.questions_a_day:>9,.0f}  questions a day, {found.most_questions:,} at most ({asked or 'none'})",
         f"{found.wrong_stops:>9,}  wrong stops: on its own judgment, and nothing was wrong",
         f"{found.wasted_and_stopped:>9,}  stopped on its own judgment of {found.wasted:,} that hung or went wrong",

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from agent.redaction import RedactingFilter, Redactor
+from agent.redaction import RedactingFilter, Redactor, bare
 from states.credentials import find_credentials
 
 CANARY = "c4n'ry/+ \"qu\\é&<7"
@@ -216,7 +216,7 @@ PIECES = [
     "token", "KEY", "=", ": ", '"', "'", "\\", " ", "\n", "://", "@", ":", "$", "{", "}", "--",
     "Bearer ", "is ", "Zq7KdvT2mLp9xRw4K", "eyJ", ".", "sk-", "hf_", "-----BEGIN " + "PRIVATE KEY-----",
     HEX_A, "a", "/", "<", ">", "密码", "AK", ",", "value", "name", "[redacted:", "[redacted:token]", "]",
-    "password", "redacted", PLAIN, "curl -u ", "&",
+    "password", "redacted", PLAIN, "curl -u ", "&", "\x1b", "\x1b[", "\x1b[3", "\x9b", "\x1b[0m", "m", "\0", "\ufffd",
 ]  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 VALUES = st.lists(
@@ -240,6 +240,17 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     assert redactor.text(once) == once
 
 
+@pytest.mark.parametrize(
+    "begun", ["\x1b", "\x1b[", "\x1b[3", "\x1b[1;", "\x9b", "\x1b \x1b[", "\x1b" * 80, "\x1b[3\0\0"]
+)
+def test_a_terminal_does_not_take_a_mark_for_the_end_of_a_sequence(redactor: Redactor, begun: str) -> None:
+    """What took the value out took the sequence's end as well, when the value stood in it."""
+    once = redactor.text(f"HF_TOKEN={begun}\ufffd3m{PLAIN}\n")
+    assert PLAIN not in once
+    assert "[redacted:" in bare(once)
+    assert redactor.text(once) == once
+
+
 @given(text=TEXTS, values=VALUES)
 def test_no_known_value_stays_outside_a_mark(text: str, values: list[str]) -> None:
     out = Redactor(values).text(text)
@@ -252,7 +263,8 @@ HOSTILE = [
     "://", "a:b@", "Bearer ", "curl -u ", "docker login -p", "wandb login --a ",
     "-----BEGIN " + "PRIVATE KEY-----", "A", "a/", "k_", "key ", "name: TOKEN\n ", "${", "$(", "<", "{{",
     "密码", "token,", "token = ", "secret" + " ", "0f", "\\\\", "_", "[redacted:", "[redacted:a]",
-    "token=[redacted:a]x ", "token=)))", "'token',", '"token","value"', "%3D",
+    "token=[redacted:a]x ", "token=)))", "'token',", '"token","value"', "%3D", "\x1b", "\x1b[", "\x1b ", "\x9b0",
+    "token=\x1b", "\x1b[3[redacted:a]", "\ufffd",
 ]  # fmt: skip
 
 

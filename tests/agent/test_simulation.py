@@ -260,6 +260,9 @@ def test_a_month_is_counted_on_the_days_on_which_it_happens() -> None:
     found = month([run, late], 2)
     assert found.by_day == [{}, {"asked": 2, "stopped": 1}]
     assert (found.questions_a_day, found.most_questions, found.gpu_hours_kept_a_day) == (1.0, 2, 9.0)
+    half = month([run, late], 2, 0.5)
+    assert (half.questions_a_day, half.most_questions, half.gpu_hours_kept_a_day) == (2.0, 4, 18.0)
+    assert half.by_day == found.by_day
 
 
 def test_runs_of_the_lab_come_on_all_days() -> None:

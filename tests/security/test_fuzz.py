@@ -16,3 +16,11 @@ def test_a_target_holds(name: str) -> None:
     chance = Chance(len(name))
     for data in (*SEEDS, b"", *(drawn(chance) for _ in range(40))):
         TARGETS[name](data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_holds_for_long(name: str) -> None:
+    chance = Chance(len(name) + 1000)
+    for _ in range(4000):
+        TARGETS[name](drawn(chance))
