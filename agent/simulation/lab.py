@@ -224,8 +224,9 @@ def month(runs: Sequence[Watched], days: float, of_all: float = 1.0) -> Month:
 def lines(found: Month) -> list[str]:
     """For people."""
     asked = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.questions.items()))
+    drawn = f"{found.of_all:.0%} of {found.days:g} days with {RUNS_A_DAY:,.0f} each"
     return [
-        f"{found.runs:>9,}  runs drawn and watched: {found.of_all:.0%} of {found.days:g} days, {RUNS_A_DAY:,.0f} a day",
+        f"{found.runs:>9,}  runs drawn and watched, {drawn}",
         f"{found.questions_a_day:>9,.0f}  questions a day, {found.most_questions:,} at most ({asked or 'none'})",
         f"{found.wrong_stops:>9,}  wrong stops: on its own judgment, and nothing was wrong",
         f"{found.wasted_and_stopped:>9,}  stopped on its own judgment of {found.wasted:,} that hung or went wrong",

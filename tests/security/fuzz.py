@@ -1,8 +1,8 @@
 """Fuzzing of whatever reads what others wrote: `make fuzz`, or `python -m tests.security.fuzz TARGET --seconds 60`.
 
 With atheris (`make fuzz` installs it, where this Python has one) the code that is reached steers it; without, texts
-are drawn and mutated from a seed. A target must not raise and must keep its promise; what breaks one is printed as bytes,
-for a test of its own.
+are drawn and mutated from a seed. A target must not raise and must keep its promise; what breaks one is printed as
+bytes, for a test of its own.
 
 Never: run in the ordinary tests for longer than a glance.
 """
