@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+from agent.scenarios.wellness import next_milestone_s
 from agent.scenarios.world import World
 from states.events import parse_event
 from states.job import MACHINE_VERSION, WATCHED, Job, State
@@ -22,6 +23,7 @@ from states.replay import Asked, apart, origin, retold
 from states.versions import lift_event
 
 OWN_STOPS = frozenset({"E5", "E6", "E7", "E8"})
+WASTED = frozenset({"E5", "E6", "E7"})
 ASKED_STOPS = frozenset({"A2", "G2"})
 OVERDUE = timedelta(seconds=400)
 """How long an open question may outlive its deadline: a lease or a wave's claim of a dead process, and a bit."""
@@ -206,8 +208,17 @@ class Invariants:
                 yield f"E7: it was stopped on its own judgment for {order.rule}"
             elif job.is_takeover and not job.may_stop_alone and order.rule != "E8":
                 yield "A10: somebody else's job was stopped without leave"
+            elif order.rule in WASTED:
+                yield from self._healthy(job)
         elif order.rule not in ASKED_STOPS:
             yield f"A2: it was stopped for {order.rule} by {order.by}"
+
+    def _healthy(self, job: Job) -> Iterator[str]:
+        """What was stopped as wasted would not have gone on as before."""
+        names = {attempt.name for attempt in job.attempts}
+        for one in self.world.cluster.jobs:
+            if one.name in names and (soon_s := next_milestone_s(one)) is not None:
+                yield f"E6: {one.id} was stopped and was well: its next step was {soon_s:g} s away"
 
     def _leaks(self) -> Iterator[str]:
         text = stored_text(self.world)

@@ -76,7 +76,7 @@ def node(chance: Chance) -> str:
 
 def _steps(chance: Chance, lasts_s: float) -> list[Any]:
     """Progress lines over that time."""
-    lines = chance.whole(3, 14)
+    lines = chance.whole(3, 14) if chance.happens(0.8) else chance.whole(40, 400)
     part: JobData = {"steps": f"1..{lines}", "every": max(1.0, round(lasts_s / (lines + 1)))}
     if chance.happens(0.5):
         part["loss"] = {"from": 3.0, "to": round(chance.between(0.1, 2.0), 2)}

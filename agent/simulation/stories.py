@@ -127,6 +127,8 @@ def _policy(chance: Chance) -> StoryData:
         policy["answer_s"] = chance.span(60, 40_000)
     if chance.happens(0.1):
         policy["infra_resubmits_max"] = chance.whole(0, 4)
+    if chance.happens(0.2):  # soon taken for hung, so that a pause within a read could do it
+        policy |= {"hung_s": chance.span(60, 300), "hung_cadences": 3.0}
     return policy
 
 
@@ -193,7 +195,7 @@ def _faults(chance: Chance, storm: float) -> StoryData:
         "broken": [_broken(chance) for _ in range(2) if chance.happens(0.15 * storm)],
         "again": [_again(chance) for _ in range(4) if chance.happens(0.2 * storm)],
         "kill": [_kill(chance) for _ in range(5) if chance.happens(0.25 * storm)],
-        "pause": [_kill(chance, pause=True) for _ in range(2) if chance.happens(0.15 * storm)],
+        "pause": [_pause(chance) for _ in range(2) if chance.happens(0.15 * storm)],
         "beside": [_beside(chance) for _ in range(1) if chance.happens(0.2 * storm)],
         "upgrade": [_upgrade(chance) for _ in range(2) if chance.happens(0.1 * storm)],
         "twins": [_twin(chance) for _ in range(1) if chance.happens(0.08 * storm)],
@@ -256,11 +258,22 @@ def _again(chance: Chance) -> StoryData:
     }
 
 
-def _kill(chance: Chance, *, pause: bool = False) -> StoryData:
+def _kill(chance: Chance) -> StoryData:
     fault: StoryData = {"point": chance.one_of(POINTS), "n": chance.whole(1, 12)}
-    if pause:
-        return fault | {"lasts": chance.span(10, 4000), "alone": chance.happens(0.5)}
     return fault | {"down": chance.span(1, 9000) if chance.happens(0.6) else 0.0}
+
+
+def _pause(chance: Chance) -> StoryData:
+    """Between a read of a log and its judgement oftener than elsewhere: there it could stop what is well."""
+    if chance.happens(0.4):
+        return {
+            "point": "log-read",
+            "n": chance.whole(1, 6),
+            "lasts": chance.span(60, 20_000) if chance.happens(0.3) else chance.span(60, 235),
+            "alone": True,
+        }
+    pause = {"point": chance.one_of(POINTS), "n": chance.whole(1, 12), "lasts": chance.span(10, 4000)}
+    return pause | {"alone": chance.happens(0.5)}
 
 
 def _beside(chance: Chance) -> StoryData:

@@ -180,7 +180,8 @@ def ask_about_fit(job: Job, event: Observed) -> Change:
 
 def ask_about_wait(job: Job, event: Observed) -> Change:
     """Queued or starting for very long: ask whether to go on (default: wait)."""
-    topic = "starting" if job.attempt.starting_since is not None else "queued"
+    starts = job.attempt.starting_since is not None or event.observation.phase is Phase.starting
+    topic = "starting" if starts else "queued"
     return ask_waiting(job, event, "waits-long", topic)
 
 

@@ -144,7 +144,9 @@ def can_never_start(job: Job, event: Observed) -> bool:
 
 def waits_for_too_long(job: Job, event: Observed) -> bool:
     # This look ends an outage and a suspicion, so what they held back is due with it and not a look later.
-    due = deadlines(job.but(unreachable_since=None).but_attempt(suspect=None))
+    seen, since = event.observation, job.attempt.starting_since
+    begins = seen.taken_at if seen.phase is Phase.starting and since is None else since
+    due = deadlines(job.but(unreachable_since=None).but_attempt(suspect=None, starting_since=begins))
     return any(name in due and due[name] <= event.at for name in ("queued", "starting"))
 
 
