@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from agent.clusters.scripted_jobs import ScriptedJob
+from agent.clusters.scripted import ScriptedJob
 
 MILESTONE = re.compile(r"\bstep (\d+)")
 """As stories print their steps."""

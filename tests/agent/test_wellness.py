@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.clusters.scripted_jobs import JobScript, Moment, ScriptedJob
+from agent.clusters.scripted import JobScript, Moment, ScriptedJob
 from agent.scenarios.wellness import next_milestone_s
 from states.observation import Phase
 
