@@ -57,6 +57,7 @@ SHARED_CLUSTER_MODULES = {"__init__", "base", "run", "wrapper", "logfile", "loca
 """The seam and what clusters share: everything else in agent/clusters/ belongs to one concrete cluster."""
 MAY_NAME_A_CLUSTER = {
     "agent/scenarios/scripts.py": "a scenario's cluster is the scripted one, by definition",
+    "agent/scenarios/wellness.py": "its jobs know what they would have printed",
     "agent/scenarios/world.py": "so is the world's that it is played in",
 }
 """The composition root (`agent/app.py`) names them as text, so that only the one that is used is imported."""
