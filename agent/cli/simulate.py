@@ -5,7 +5,11 @@ Never: a touch of the person's own store or clusters.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Annotated
 
 import typer
@@ -52,7 +56,9 @@ def simulate(
         return
     from agent.simulate import simulate as play
 
-    found = play(range_of(seeds), jobs=jobs, to=to)
+    chosen = range_of(seeds)
+    with _counted(len(chosen), "worlds") as told:
+        found = play(chosen, jobs=jobs, to=to, told=told)
     if json_wanted:
         emit(
             {
@@ -73,7 +79,9 @@ def _lab(days: float, of_all: float, jobs: int, to: Path, json_wanted: bool) -> 
     from agent.simulation.plots import bars, columns
     from agent.simulation.workers import watch_runs
 
-    found = month(watch_runs(runs_in(days, of_all), jobs=jobs), days, of_all)
+    drawn = runs_in(days, of_all)
+    with _counted(len(drawn), "runs") as told:
+        found = month(watch_runs(drawn, jobs=jobs, told=told), days, of_all)
     asked = {kind: {ASKED: count} for kind, count in found.questions.items()}
     ended = [{what: count for what, count in day.items() if what != ASKED} for day in found.by_day]
     pictures = {
@@ -93,6 +101,22 @@ def _lab(days: float, of_all: float, jobs: int, to: Path, json_wanted: bool) -> 
         say(*lines(found), f"pictures: {', '.join(str(to / name) for name in pictures)}")
     if found.broken:
         raise typer.Exit(Exit.failed)
+
+
+@contextmanager
+def _counted(length: int, what: str) -> Iterator[Callable[[object], None]]:
+    """How far it is, as a bar for who sits before a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda one: None
+        return
+    only = Lock()  # what is done is told by a thread for each process
+    with typer.progressbar(length=length, label=what, file=sys.stderr) as bar:
+
+        def told(one: object) -> None:
+            with only:
+                bar.update(1)
+
+        yield told
 
 
 def range_of(text: str) -> range:
