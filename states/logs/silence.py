@@ -78,12 +78,21 @@ def _overdue(case: Case, silence_s: float, cadence_s: float) -> Verdict | None:
     usual = f"where something came every {span(cadence_s)}; last: {place(case) or 'output without a counter'}"
     if silence_s >= max(policy.hung_s, many_s):
         summary = f"No output for {span(silence_s)} {usual}."
-        return case.say("hung", summary, "E6", topic="hung", provable=_is_sure(case))
+        sure = _is_sure(case) and _seen_s(case, silence_s) >= max(policy.hung_s, many_s)
+        return case.say("hung", summary, "E6", topic="hung", provable=sure)
     if silence_s >= max(policy.stuck_s_min, many_s):
         return case.say("hung", f"No output for {span(silence_s)} {usual}.", "E6", "E9", topic="hung")
     if silence_s >= max(policy.stuck_s_min, policy.stuck_cadences * cadence_s):
         return case.say("slow", f"No output for {span(silence_s)} {usual}.", "E6")
     return None
+
+
+def _seen_s(case: Case, silence_s: float) -> float:
+    """Of the silence, what fell into our own looks: what went before the first is known by the cluster's clock alone.
+    That may be hours off ours, so it proves nothing."""
+    began, heard = case.track.started_at, case.track.output_at
+    unseen_s = (began - heard).total_seconds() if began is not None and heard is not None else 0.0
+    return silence_s - max(0.0, unseen_s)
 
 
 def _is_sure(case: Case) -> bool:

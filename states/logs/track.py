@@ -43,8 +43,12 @@ def advance(
 
     at: when the log was looked at; wrote_at: when it was last written, if the cluster can tell (both aware).
     fresh: the piece holds output that no earlier look had. fingerprint: of the piece, kept for the next look.
+
+    `wrote_at` is by the cluster's clock, which may be hours off ours: what is new came after the look before.
     """
     heard = min(wrote_at, at) if wrote_at else at
+    if fresh and before.looked_at is not None:
+        heard = max(heard, before.looked_at)
     first = before.looks == 0
     risen, fell = _moves(before, now)
     spoke = bool(now.phase) and now.phase != before.phase
