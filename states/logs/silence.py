@@ -78,7 +78,11 @@ def _overdue(case: Case, silence_s: float, cadence_s: float) -> Verdict | None:
     usual = f"where something came every {span(cadence_s)}; last: {place(case) or 'output without a counter'}"
     if silence_s >= max(policy.hung_s, many_s):
         summary = f"No output for {span(silence_s)} {usual}."
-        sure = _is_sure(case) and _seen_s(case, silence_s) >= max(policy.hung_s, many_s)
+        sure = (
+            not case.digest.fresh
+            and _is_sure(case)
+            and _seen_s(case, silence_s) >= max(policy.hung_s, many_s)
+        )
         return case.say("hung", summary, "E6", topic="hung", provable=sure)
     if silence_s >= max(policy.stuck_s_min, many_s):
         return case.say("hung", f"No output for {span(silence_s)} {usual}.", "E6", "E9", topic="hung")

@@ -42,8 +42,14 @@ def judged(
     diagnosis: Diagnosis | None = None,
     track: Track | None = None,
     policy: Policy = POLICY,
+    *,
+    fresh: bool | None = None,
 ) -> Verdict:
-    return judge(track or seen_for(600.0, progress), digested(progress, diagnosis), scene, policy)
+    """fresh: whether the look found something new; None: unless the scene or the track tells of a silence."""
+    known = track or seen_for(600.0, progress)
+    if fresh is None:
+        fresh = scene.silence_s is None and known.looked_at == known.output_at
+    return judge(known, digested(progress, diagnosis).model_copy(update={"fresh": fresh}), scene, policy)
 
 
 def seen_for(seconds: float, progress: Progress) -> Track:

@@ -22,6 +22,18 @@ class TestSilence:
             "hung",
         )
 
+    def test_a_silence_that_only_the_clusters_clock_knows_of_is_no_proof(self) -> None:
+        """It may be hours off ours: what is new just now is not silent, and before our first look nobody listened."""
+        hours = quiet_for(2 * POLICY.hung_s)
+        assert judged(steps(), hours).provable
+        assert not judged(steps(), hours, fresh=True).provable
+        now = START + timedelta(seconds=2 * POLICY.hung_s)
+        known = Track(cadence_s=30.0, looked_at=now, output_at=START, looks=2)
+        began = START + timedelta(seconds=POLICY.hung_s + 60)
+        assert not judged(steps(), track=known.model_copy(update={"started_at": began})).provable
+        began = START + timedelta(seconds=POLICY.hung_s - 60)
+        assert judged(steps(), track=known.model_copy(update={"started_at": began})).provable
+
     @pytest.mark.parametrize(
         ("progress", "scene", "name"),
         [
