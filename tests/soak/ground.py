@@ -234,6 +234,10 @@ class Ground:
         ]
         return [*map(_local, files), *slurm]
 
+    def said_alive(self) -> frozenset[str]:
+        """Names of the jobs that Slurm calls alive, as it was last asked."""
+        return frozenset(job.name for job in self._slurm_jobs.values() if not job.ended)
+
     def programs(self) -> Iterator[tuple[psutil.Process, Told]]:
         """The jobs' own programs that live now, and what each was told."""
         for process in self.processes():

@@ -51,6 +51,7 @@ def evidence_of(ground: Ground, driver: Driver) -> Evidence:
         told=ground.told(),
         kept=[*kept, ground.log],
         alive=frozenset(told.name for _, told in ground.programs()),
+        said_alive=ground.said_alive(),
     )
 
 

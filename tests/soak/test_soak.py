@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from agent.store import Store
+from states.job import State
 from tests.cli.program import ROOT
 from tests.soak.__main__ import BEGIN, END, write
 from tests.soak.ground import CANARY, Ground, living
+from tests.soak import promises
 from tests.soak.promises import PROMISES, Evidence, broken
 from tests.soak.schedule import CALM, JOB, LEFT_ALONE, Act, schedule
 from tests.soak.soak import Result, soak
@@ -70,6 +72,9 @@ def test_each_promise_bites(soaked: tuple[Result, Evidence, Ground], tmp_path: P
     (its,) = [job for job in evidence.jobs if job.name == good.attempt.name]
     jobs = [job for job in evidence.jobs if job != its]
 
+    runs = evidence.runs() | {good.id: good.but(state=State.running)}
+    assert list(promises.settled(evidence, runs)) == [f"{good.id} is running and asks nothing"]
+    assert not list(promises.settled(evidence._replace(said_alive=frozenset([its.name])), runs))
     assert faults(evidence._replace(jobs=[*evidence.jobs, its._replace(id="another")])) == {one_each}
     assert faults(evidence._replace(jobs=[*jobs, its._replace(ended="bad")])) == {truly}
     assert faults(evidence._replace(jobs=[*jobs, its._replace(ended="")])) == {truly}
