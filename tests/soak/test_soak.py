@@ -16,9 +16,9 @@ import pytest
 from agent.store import Store
 from states.job import State
 from tests.cli.program import ROOT
+from tests.soak import promises
 from tests.soak.__main__ import BEGIN, END, write
 from tests.soak.ground import CANARY, Ground, living
-from tests.soak import promises
 from tests.soak.promises import PROMISES, Evidence, broken
 from tests.soak.schedule import CALM, JOB, LEFT_ALONE, Act, schedule
 from tests.soak.soak import Result, soak
