@@ -5,6 +5,8 @@ Never: set the state (the row does), read the world, or decide whether to act (t
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from states import reports
 from states.actions.asking import open_questions, withdraw_all
 from states.actions.change import Change, after, tell
@@ -98,12 +100,21 @@ def tell_of_twins(job: Job, event: Observed) -> Change:
     return Change(noted, (said,), f"twin {ids} runs too")
 
 
+def _began_at(job: Job, event: Observed) -> datetime:
+    """When it began to run: as the cluster tells, but not before our look before, nor after this one.
+
+    The cluster's clock may be hours off ours, and a budget of time is counted from here (E8).
+    """
+    seen, before = event.observation, job.attempt.seen
+    told = min(seen.started_at or event.at, event.at)
+    return told if before is None else max(told, min(before.taken_at, event.at))
+
+
 def note_start(job: Job, event: Observed) -> Change:
     """It runs: say so once, and read the log soon."""
     seen = event.observation
-    attempt_at = seen.started_at or event.at
     started = with_look(job, seen).but_attempt(
-        started_at=attempt_at, starting_since=None, node=seen.node, restarts_seen=seen.attempt
+        started_at=_began_at(job, event), starting_since=None, node=seen.node, restarts_seen=seen.attempt
     )
     started = started.but(logs_at=after(event.at, job.policy.look_s_first), reported_at=event.at)
     withdrawn, tells = withdraw_all(started, event.at, "it runs now")
@@ -116,7 +127,7 @@ def note_start_meanwhile(job: Job, event: Observed) -> Change:
     """It runs, and the open question stands: it goes on being watched as a running job (G3)."""
     seen = event.observation
     started = with_look(job, seen).but_attempt(
-        started_at=seen.started_at or event.at,
+        started_at=_began_at(job, event),
         starting_since=None,
         node=seen.node,
         restarts_seen=seen.attempt,
@@ -137,10 +148,10 @@ def note_requeue_between_looks(job: Job, event: Observed) -> Change:
     """It was put back and runs again already: its node, its start and its log are new ones."""
     seen = event.observation
     begun = with_look(job, seen).but_attempt(
-        started_at=seen.started_at or event.at,
+        started_at=_began_at(job, event),
         node=seen.node,
         restarts_seen=seen.attempt,
-        ran_before_s=ran_so_far_s(job, seen.started_at or event.at),
+        ran_before_s=ran_so_far_s(job, _began_at(job, event)),
     )
     begun = begun.but(track=track_after_restart(job), logs_at=after(event.at, job.policy.look_s_first))
     return Change(begun, (tell("resumed", reports.resumed(begun, event.at)),), native_words(seen))
