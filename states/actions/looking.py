@@ -101,10 +101,11 @@ def tell_of_twins(job: Job, event: Observed) -> Change:
 
 
 def _began_at(job: Job, event: Observed) -> datetime:
-    """When it began to run: as the cluster tells, but not before the last look that told something new, nor after this.
+    """When it began to run: as the cluster tells, but not before the last look that told something new, nor after
+    this one.
 
-    The cluster's clock may be hours off ours, and a budget of time is counted from here (E8). A wait in which every look
-    told the same may still be counted as run time then.
+    The cluster's clock may be hours off ours, and a budget of time is counted from here (E8). A wait in which every
+    look told the same may still be counted as run time then.
     """
     seen, before = event.observation, job.attempt.seen
     told = min(seen.started_at or event.at, event.at)
