@@ -134,7 +134,10 @@ class Play:
     def _live_on(self, until: datetime, *, to_the_end: bool = False) -> None:
         """Instant after instant until everything is over or `until` is reached."""
         while True:
+            began = self._now()
             self._instant()
+            if self._now() != began:  # the machine stood still in it: what came meanwhile is late, and not lost
+                continue
             following = self._next_at()
             if self.story.lenient and following is not None and self._only_looks():
                 return
