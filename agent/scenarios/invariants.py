@@ -215,9 +215,10 @@ class Invariants:
 
     def _healthy(self, job: Job) -> Iterator[str]:
         """What was stopped as wasted would not have gone on as before."""
-        names = {attempt.name for attempt in job.attempts}
-        for one in self.world.cluster.jobs:
-            if one.name in names and (soon_s := next_milestone_s(one)) is not None:
+        for (
+            one
+        ) in self.world.cluster.jobs:  # of the last attempt: an earlier one was given up, and halted for that
+            if one.name == job.attempt.name and (soon_s := next_milestone_s(one)) is not None:
                 yield f"E6: {one.id} was stopped and was well: its next step was {soon_s:g} s away"
 
     def _leaks(self) -> Iterator[str]:

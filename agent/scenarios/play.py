@@ -136,7 +136,9 @@ class Play:
         while True:
             began = self._now()
             self._instant()
-            if self._now() != began:  # the machine stood still in it: what came meanwhile is late, and not lost
+            if (
+                self._now() != began
+            ):  # the machine stood still in it: what came meanwhile is late, and not lost
                 continue
             following = self._next_at()
             if self.story.lenient and following is not None and self._only_looks():

@@ -128,7 +128,7 @@ def _policy(chance: Chance) -> StoryData:
     if chance.happens(0.1):
         policy["infra_resubmits_max"] = chance.whole(0, 4)
     if chance.happens(0.2):  # soon taken for hung, so that a pause within a read could do it
-        policy |= {"hung_s": chance.span(60, 300), "hung_cadences": 3.0}
+        policy |= {"hung_s": chance.span(60, 300), "hung_cadences": 10.0}
     return policy
 
 
