@@ -199,9 +199,17 @@ def _would_stop(case: Case, silence_s: float | None) -> bool:
     """Would a watch stop this job by itself? Judged as running, as a watch would."""
     kept = pieces([case.log.read_bytes()])
     scene = Scene(phase="running", silence_s=silence_s)
-    seen = look(
-        kept.lines, scene, Policy(), before=Track(), fingerprint=kept.fingerprint, bytes_read=kept.bytes_read
-    )
+    track = Track()
+    for _ in range(2):  # the second look finds nothing new, and only such a one proves a silence
+        seen = look(
+            kept.lines,
+            scene,
+            Policy(),
+            before=track,
+            fingerprint=kept.fingerprint,
+            bytes_read=kept.bytes_read,
+        )
+        track = seen.track
     return seen.verdict.provable
 
 
