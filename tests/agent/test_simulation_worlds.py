@@ -279,7 +279,7 @@ def test_a_word_that_is_read_wrongly_is_found_out(monkeypatch: pytest.MonkeyPatc
 
 # --- two processes -------------------------------------------------------------------------------------------
 
-BESIDE: dict[str, Any] = {**STORY, "faults": {"beside": [{"from": 0, "to": 30_000, "every": 3}]}}
+BESIDE: dict[str, Any] = {**STORY, "faults": {"beside": [{"from": 0, "to": 30_000, "every": 4}]}}
 
 
 def test_a_second_process_does_what_is_due_in_the_middle_of_the_first(
