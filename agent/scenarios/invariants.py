@@ -23,7 +23,7 @@ from states.replay import Asked, apart, origin, retold
 from states.versions import lift_event
 
 OWN_STOPS = frozenset({"E5", "E6", "E7", "E8"})
-WASTED = frozenset({"E5", "E6", "E7"})
+WASTED = OWN_STOPS - {"E8"}
 ASKED_STOPS = frozenset({"A2", "G2"})
 OVERDUE = timedelta(seconds=400)
 """How long an open question may outlive its deadline: a lease or a wave's claim of a dead process, and a bit."""
@@ -214,10 +214,9 @@ class Invariants:
             yield f"A2: it was stopped for {order.rule} by {order.by}"
 
     def _healthy(self, job: Job) -> Iterator[str]:
-        """What was stopped as wasted would not have gone on as before."""
-        for (
-            one
-        ) in self.world.cluster.jobs:  # of the last attempt: an earlier one was given up, and halted for that
+        """What was stopped as wasted would not have gone on as before. An earlier attempt's job was given up, and
+        halted for that."""
+        for one in self.world.cluster.jobs:
             if one.name == job.attempt.name and (soon_s := next_milestone_s(one)) is not None:
                 yield f"E6: {one.id} was stopped and was well: its next step was {soon_s:g} s away"
 

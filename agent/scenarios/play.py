@@ -136,10 +136,8 @@ class Play:
         while True:
             began = self._now()
             self._instant()
-            if (
-                self._now() != began
-            ):  # the machine stood still in it: what came meanwhile is late, and not lost
-                continue
+            if self._now() != began:
+                continue  # the machine stood still in it: what came meanwhile is late, and not lost
             following = self._next_at()
             if self.story.lenient and following is not None and self._only_looks():
                 return
@@ -204,9 +202,8 @@ class Play:
             jobs = dict.fromkeys([*moved, *store.jobs_with_effects(now)])
             done = sum(self._turn(job_id) for job_id in jobs)
             self._stirred = True
-            if (
-                not done and not moved and self.world.own_clock.now() == now
-            ):  # no machine stood still meanwhile
+            stood_still = self.world.own_clock.now() != now
+            if not (done or moved or stood_still):
                 return
         raise Stuck(f"it does not come to rest at {self._offset():g} s: something is due again and again")
 
