@@ -178,7 +178,7 @@ def effect_row(job_id: str, seq: int, n: int, effect: AnyEffect, at: datetime) -
         "state": "asked",
         "tries": 0,
         "asked_at": at,
-        "not_before": at,
+        "not_before": getattr(effect, "not_before", None) or at,
         "said": "",
         "version": MACHINE_VERSION,
     }

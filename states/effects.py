@@ -8,6 +8,7 @@ Never: a decision (what to do next is the table's), a class without a `redo`.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -75,7 +76,7 @@ class Submit(Effect):
 
 
 class FindByName(Effect):
-    """Ask the cluster which jobs answer to the name: LookedUp."""
+    """Ask the cluster which jobs answer to the name: LookedUp. not_before: sooner it would tell nothing."""
 
     redo = Redo.free
     tries_max = 1
@@ -83,6 +84,7 @@ class FindByName(Effect):
     name: str
     fingerprint: str = ""
     owner: str = ""
+    not_before: datetime | None = None
 
 
 class ReadLogs(Effect):

@@ -241,6 +241,12 @@ class Job(Frozen):
         )
 
     @property
+    def lost_sends(self) -> tuple[Attempt, ...]:
+        """Attempts of which one send's answer is not known: they were sent again, or are still sought. A cluster that
+        is slower than it promises may carry that send out yet (I1)."""
+        return tuple(one for one in self.attempts if one.sends > 1 or one.unclear_since is not None)
+
+    @property
     def is_terminal(self) -> bool:
         return self.state in TERMINAL
 

@@ -61,6 +61,11 @@ class Policy(Frozen):
     """Between two look-ups by name."""
     look_up_s_max: float = Field(default=3600.0, gt=0)
     """Not settled within this: a question."""
+    late_look_s: float = Field(default=3600.0, gt=0)
+    """A send whose answer was lost and whose job was not there: looked for by name this long after it, though its run
+    may be over by then. What lives is stopped and told."""
+    late_look_retry_s: float = Field(default=600.0, gt=0)
+    """...and again this much later while one lives or the cluster cannot be asked, for a day at most."""
     submit_sends_max: int = Field(default=3, gt=0)
     submit_retry_s: float = Field(default=60.0, gt=0)
     """A refusal that may pass (rate limit, full submit queue) is tried again this much later, so many times."""

@@ -213,6 +213,8 @@ TABLE: tuple[Row, ...] = (
 
     # --- ended: only a person who spells out the name can have the record removed -----------------------------
     row("submitted", (*ENDED, not_submitted), STAY, when.is_a_job_too_many, do.stop_the_late_one, "I1"),
+    row("looked_up", (*ENDED, not_submitted), STAY, when.a_late_job_is_there, do.stop_late_jobs, "I1"),
+    row("looked_up", (*ENDED, not_submitted), STAY, when.a_late_look_is_owed, do.look_once_more, "I1"),
     row("delete_requested", ENDED, STAY, when.the_name_is_spelled_out, do.delete, "A7"),
     row("deleted", ENDED, STAY, ALWAYS, do.note_deleted, "A7"),
 )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agent import crash
+from agent.leases import LEASE_S
 from agent.scenarios.expect import Watcher, keeps_looking, unmet
 from agent.scenarios.faults import KillStory, PauseStory, UpgradeStory
 from agent.scenarios.happenings import Happenings, Stuck
@@ -37,6 +38,9 @@ ROUNDS_MAX = 400
 UNTIL_S_MAX = 60 * 86_400.0
 CALM_S = 86_400.0
 """By now nothing begins to go wrong in a drawn story."""
+
+HELD = timedelta(seconds=LEASE_S / 2)
+"""A lease lives on for so long at least when an effect begins; who stands still for longer may have lost it."""
 
 SWEEP_S = 5.0
 """A look that failed is made again after this (`sweep_s` of the settings)."""
@@ -106,6 +110,7 @@ class Play:
         """It is the second process that works now."""
         self._turned = ""
         self._performing: AnyEffect | None = None
+        self._performing_since = self._now()
         self._standing: Work | None = None
         """What the first process is in the middle of while the second one works."""
         world.performs = self._performs
@@ -215,7 +220,7 @@ class Play:
         """An effect begins: nobody else may be in the middle of it, for its lease holds at this very moment."""
         if self._standing == Work(self._turned, effect, self._now()):
             self.invariants.tell(f"{self._turned}: I1: two processes at once perform {effect.kind}")
-        self._performing = effect
+        self._performing, self._performing_since = effect, self._now()
 
     def _next_at(self) -> datetime | None:
         """The next instant; None when nothing will ever happen."""
@@ -317,8 +322,8 @@ class Play:
         self._passings += 1
         if self._passings % beside[0].every:
             return
-        turned, performing = self._turned, self._performing
-        if name in MIDWAY and performing is not None:
+        turned, performing, since = self._turned, self._performing, self._performing_since
+        if name in MIDWAY and performing is not None and reached - since < HELD:
             self._standing = Work(turned, performing, reached)
         self._is_beside = self._stirred = True
         try:
@@ -326,7 +331,7 @@ class Play:
                 self._guarded(self._work)
         finally:
             self._is_beside, self._standing = False, None
-            self._turned, self._performing = turned, performing
+            self._turned, self._performing, self._performing_since = turned, performing, since
             self._stirred = True
 
     def _pause(self, fault: PauseStory) -> None:

@@ -28,6 +28,7 @@ from states.actions.ending import (
     resubmit_failed,
     resubmit_lost,
 )
+from states.actions.late import look_once_more, stop_late_jobs, stop_the_late_one
 from states.actions.looking import (
     ask_about_away,
     ask_about_finish,
@@ -45,7 +46,6 @@ from states.actions.looking import (
     report_away,
     report_odd_word,
     stop_moot_twins,
-    stop_the_late_one,
     suspect,
     tell_of_twins,
     withdraw_wait,
@@ -144,6 +144,7 @@ __all__ = [
     "interpret",
     "keep_seeking",
     "look_again",
+    "look_once_more",
     "look_up",
     "note_accepted",
     "note_accepted_and_stop",
@@ -186,6 +187,7 @@ __all__ = [
     "stop_again",
     "stop_as_wasted",
     "stop_by_condition",
+    "stop_late_jobs",
     "stop_moot_twins",
     "stop_on_request",
     "stop_the_late_one",

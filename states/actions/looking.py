@@ -25,7 +25,6 @@ from states.effects import (
 from states.events import (
     ClusterUnreachable,
     Observed,
-    Submitted,
 )
 from states.guards import (
     is_of_an_earlier_attempt,
@@ -71,13 +70,6 @@ def stop_moot_twins(job: Job, event: Observed) -> Change:
 def _stopped(job: Job, twin: Match) -> str:
     said = reports.earlier_stopped if is_of_an_earlier_attempt(job, twin) else reports.twin_stopped
     return said(job, twin.cluster_job_id)
-
-
-def stop_the_late_one(job: Job, event: Submitted) -> Change:
-    """A double that came after the end: nothing looks at this run any more, so it is stopped now, and said aloud."""
-    stop = StopJob(name=event.name, cluster_job_id=event.cluster_job_id, twin=True)
-    said = tell("twin", reports.late_job_stopped(job, event.cluster_job_id), must_not_miss=True)
-    return Change(job, (stop, said), f"late job {event.cluster_job_id}")
 
 
 def ask_about_twins(job: Job, event: Observed) -> Change:

@@ -43,6 +43,7 @@ from states.guards.ending import (
     the_answer_is_still_out,
     the_name_is_spelled_out,
 )
+from states.guards.late import a_late_job_is_there, a_late_look_is_owed, is_a_job_too_many
 from states.guards.looking import (
     a_twin_is_moot,
     a_twin_runs_too,
@@ -119,7 +120,6 @@ from states.guards.submitting import (
     absent_and_a_stop_was_asked,
     absent_and_stopped_after_a_run,
     an_earlier_attempt_ran,
-    is_a_job_too_many,
     is_about_another_attempt,
     is_no_answer_to_this_submit,
     is_not_sought,
@@ -139,6 +139,8 @@ __all__ = [
     "a_check_was_given_up",
     "a_child_was_given_up",
     "a_download_drags",
+    "a_late_job_is_there",
+    "a_late_look_is_owed",
     "a_look_up_is_due",
     "a_new_spec_was_given",
     "a_person_can_mend_it",

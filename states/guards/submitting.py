@@ -25,12 +25,6 @@ def is_about_another_attempt(
     return not job.attempts or event.name != job.attempt.name
 
 
-def is_a_job_too_many(job: Job, event: Submitted) -> bool:
-    """A call that was taken for lost was carried out after all (its sender slept), and the run has ended without it.
-    It would run over the results."""
-    return bool(job.attempts) and event.cluster_job_id not in {a.cluster_job_id for a in job.attempts}
-
-
 def is_no_answer_to_this_submit(job: Job, event: SubmitRejected) -> bool:
     """Of another attempt, or of a call whose answer is known or sought by name: a "no" proves nothing then."""
     attempt = job.attempt

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Self
 
 from states import events as happened
-from states.effects import AnyEffect, Ask, DeleteJob, Report, StopJob, Submit
+from states.effects import AnyEffect, Ask, DeleteJob, FindByName, Report, StopJob, Submit
 from states.events import AnyEvent
 from states.job import TERMINAL, Check, Collected, Job, State, restored, snapshot
 from states.machine import Ignored, Step, step
@@ -124,11 +124,7 @@ def broken(before: Job, event: AnyEvent, taken: Step, ledger: Ledger) -> Iterato
 def _ends(before: Job, event: AnyEvent, taken: Step) -> Iterator[str]:
     if before.state in TERMINAL and taken.job.state is not before.state:
         yield "the end is final"
-    late = isinstance(event, happened.Submitted) and all(
-        isinstance(effect, Report)
-        or (isinstance(effect, StopJob) and effect.cluster_job_id == event.cluster_job_id)
-        for effect in taken.effects
-    )
+    late = all(_is_about_a_late_job(effect, before, event) for effect in taken.effects)
     if before.state in TERMINAL and not late and any(not isinstance(e, DeleteJob) for e in taken.effects):
         yield "an ended run asks for nothing but the delete that a person named, or the stop of a late job"
     if taken.job.state in TERMINAL and not (taken.job.outcome and taken.job.next_action):
@@ -139,6 +135,20 @@ def _ends(before: Job, event: AnyEvent, taken: Step) -> Iterator[str]:
     for effect in taken.effects:
         if isinstance(effect, DeleteJob) and not _names(event, before):
             yield "only a person who spells the name deletes (A7)"
+
+
+def _is_about_a_late_job(effect: AnyEffect, job: Job, event: AnyEvent) -> bool:
+    """A stop of what the event tells of and no send of the run is known to have made; its report; a look for more."""
+    if isinstance(event, happened.Submitted):
+        told = {event.cluster_job_id}
+    elif isinstance(event, happened.LookedUp):
+        told = {match.cluster_job_id for match in event.matches if match.ours}
+    else:
+        return False
+    if isinstance(effect, StopJob):
+        known = {attempt.cluster_job_id for attempt in job.attempts}
+        return effect.twin and effect.cluster_job_id in told - known
+    return isinstance(effect, Report | FindByName)
 
 
 def _names(event: AnyEvent, job: Job) -> bool:
