@@ -16,6 +16,7 @@ from datetime import datetime
 from states.job import Job, State
 from states.observation import Waiting
 from states.questions import Question
+from states.timers import late_looks
 from states.words.artifacts import artifact_rows
 from states.words.closing import OWN, has_cause, standing_checks, unproved_checks
 from states.words.closing import next_action as next_action
@@ -106,6 +107,7 @@ def not_submitted(job: Job, at: datetime) -> str:
         *(closed_row(job, question) for question in job.questions if not question.is_open),
         *note_rows(job),
         tell(job, "not_submitted"),
+        *_late_rows(job, at),
         row(job, "next", next_action(job)),
     )
 
@@ -324,8 +326,15 @@ def wrap_up(job: Job, at: datetime) -> str:
         row(job, "loss", loss_curve(job)),
         row(job, "made", listed(job, [f"{child} ({what})" for child, what in job.children.items()])),
         *note_rows(job),
+        *_late_rows(job, at),
         row(job, "next", next_action(job)),
     )
+
+
+def _late_rows(job: Job, at: datetime) -> list[str]:
+    """What may show after the end, and that it will be seen to (I1)."""
+    looks = late_looks(job, at)
+    return [tell(job, "late_look", time=time_of(job, (when - at).total_seconds())) for _, when in looks[-1:]]
 
 
 def not_kept(job: Job, reason: str) -> str:

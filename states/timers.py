@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from states.conditions import budget_ends_at
-from states.job import Job, State
+from states.job import Attempt, Job, State
 
 
 def deadlines(job: Job) -> dict[str, datetime]:
@@ -107,6 +107,13 @@ def look_up_pause_s(job: Job, now: datetime) -> float:
     since = job.attempt.unclear_since or now
     policy = job.policy
     return _between(policy.look_up_s, (now - since).total_seconds() / 8, policy.unreachable_poll_s_max)
+
+
+def late_looks(job: Job, at: datetime) -> list[tuple[Attempt, datetime]]:
+    """What a run that ends now owes: a look by name for each send that may land yet, and when. Until now its own
+    looks saw what there was."""
+    due = ((one, _in(one.intent_at, job.policy.late_look_s)) for one in job.lost_sends)
+    return [(attempt, when) for attempt, when in due if when > at]
 
 
 def _a_look_tells(job: Job) -> bool:

@@ -85,6 +85,8 @@ class ScriptedCluster:
         self.jobs: list[ScriptedJob] = []
         self.calls: list[Call] = []
         self.submissions: list[Submission] = []
+        self.sent: set[str] = set()
+        """Ids of the jobs that a submit call made, whether it was answered or not."""
         self._clock, self._casting, self._capacity = clock, casting, capacity
         self._watch = watch or clock
         self._previews, self._predicts = tuple(previews), predicts
@@ -118,6 +120,7 @@ class ScriptedCluster:
             spec=submission.spec,
             visible_s=fault.visible_s,
         )
+        self.sent.add(job.id)
         if fault.answer == "lost":
             raise Unreachable(fault.reason or "no answer within the time-out")
         return Submitted(job.id)

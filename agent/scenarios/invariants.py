@@ -111,22 +111,19 @@ class Invariants:
         live = [one for one in self.world.cluster.jobs if one.name in names and not one.is_over(now)]
         live = [one for one in live if one.is_visible(now) and one.spec is not None]
         if job.is_terminal:
-            ended = job.state_since or own
-            yield from self._late_jobs(job, {one.id for one in live if one.created_at <= ended})
+            yield from self._late_jobs(job, self.world.cluster.sent & {one.id for one in live})
             return
         if self._lags() or len(live) < 2 or any(one.stopped_at is not None for one in live):
             self._twin_since.pop(job.id, None)
             return
         since = self._twin_since.setdefault(job.id, own)
         looked = job.seen_at is not None and job.seen_at > since
-        told = self._told_of_twins(job)
-        asked = any(question.kind == "twins" for question in job.questions)
         looks_later = job.state in (*WATCHED, State.submitting)  # a submit in doubt looks by name
-        if (looked or not looks_later) and not told and not asked and not job.is_takeover:
+        if (looked or not looks_later) and not self._told_of_twins(job) and not job.is_takeover:
             yield f"I1: {len(live)} live cluster jobs ({', '.join(one.id for one in live)}), and nothing was said"
 
     def _late_jobs(self, job: Job, live: set[str]) -> Iterator[str]:
-        """What was sent before the end and lives on after it is told of, or a look is still to come. A clock that
+        """What was sent and lives on after the end is told of, or a look is still to come. A clock that
         stepped takes that look too early."""
         late = sorted(live - {attempt.cluster_job_id for attempt in job.attempts})
         if not late or self.world.story.faults.clock or self._told_of_twins(job):
@@ -137,7 +134,8 @@ class Invariants:
 
     def _told_of_twins(self, job: Job) -> bool:
         """Asked for is as good as told: a report that cannot be written now is tried again, and never lost."""
-        return any(one["body"].get("stage") == "twin" for one in self.world.store.effects_of(job.id))
+        told = any(one["body"].get("stage") == "twin" for one in self.world.store.effects_of(job.id))
+        return told or any(question.kind == "twins" for question in job.questions)
 
     def _lags(self) -> bool:
         """Whether looks tell of the past now."""

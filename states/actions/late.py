@@ -15,12 +15,12 @@ from states.effects import AnyEffect, FindByName, StopJob
 from states.events import LookedUp, Submitted
 from states.guards.late import is_looked_for, late_jobs
 from states.job import TOPICS_MAX, Attempt, Job
+from states.timers import late_looks
 
 
-def late_looks(job: Job, at: datetime) -> list[AnyEffect]:
-    """What an ended run owes: a look for each send that may land yet. Until the end its looks saw what there was."""
-    due = ((one, after(one.intent_at, job.policy.late_look_s)) for one in job.lost_sends)
-    return [_look(job, attempt, when) for attempt, when in due if when > at]
+def look_for_late_jobs(job: Job, at: datetime) -> list[AnyEffect]:
+    """What a run that ends now still owes."""
+    return [_look(job, attempt, when) for attempt, when in late_looks(job, at)]
 
 
 def stop_the_late_one(job: Job, event: Submitted) -> Change:

@@ -18,7 +18,7 @@ from states.actions.change import (
     tell,
 )
 from states.actions.hints import admitted, evidence_words, is_doubted, turned_out_wrong
-from states.actions.late import late_looks
+from states.actions.late import look_for_late_jobs
 from states.conditions import files_to_look_for, metrics_to_look_for, texts_to_look_for
 from states.effects import (
     AnyEffect,
@@ -304,7 +304,7 @@ def end_run(job: Job, at: datetime, state: State, why: str) -> Change:
     text = reports.not_submitted(ended, at) if state is State.not_submitted else reports.wrap_up(ended, at)
     effects: list[AnyEffect] = [*tells, tell("wrap-up", text, must_not_miss=not job.parent)]
     effects += [StopChild(child=child) for child, purpose in job.children.items() if ":" not in purpose]
-    effects += [*lesson(ended, state), *marks, *late_looks(ended, at)]
+    effects += [*lesson(ended, state), *marks, *look_for_late_jobs(ended, at)]
     if job.parent:
         effects.append(
             TellParent(

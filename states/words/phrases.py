@@ -198,6 +198,11 @@ PHRASES: Mapping[str, tuple[str, str]] = {
         "A submit of {job} that was taken for lost was carried out after the end. Its job, {late}, is being stopped.",
         "{job} 有一次提交曾被当作丢失, 结束之后才被执行。正在停止它的任务 {late}。",
     ),
+    "late_look": (
+        "One submit of {job} was never answered, and its job has not shown. In {time} it is looked for once more by"
+        " name, and what lives then is stopped.",
+        "{job} 有一次提交始终没有回应, 集群上也没有它的任务。{time}后会按名字再找一次, 届时仍在的会被停止。",
+    ),
     "twin_kept": ("{name} goes on.", "{name} 继续。"),
     "submit_unclear": (
         "It is not clear yet whether {job} was submitted: {reason}",
