@@ -104,6 +104,11 @@ class Attempt(Frozen):
     ran_before_s: float = 0.0
     """Seconds of running before the cluster requeued it; budgets count them (E8)."""
 
+    @property
+    def lost_topic(self) -> str:
+        """Among the topics once a send of it was given up, and another followed."""
+        return f"lost:{self.name}"
+
 
 class StopOrder(Frozen):
     """Why and by whom the job is being stopped."""
@@ -242,9 +247,12 @@ class Job(Frozen):
 
     @property
     def lost_sends(self) -> tuple[Attempt, ...]:
-        """Attempts of which one send's answer is not known: they were sent again, or are still sought. A cluster that
+        """Attempts of which one send was never answered: another followed it, or it is still sought. A cluster that
         is slower than it promises may carry that send out yet (I1)."""
-        return tuple(one for one in self.attempts if one.sends > 1 or one.unclear_since is not None)
+        topics = self.asked_topics
+        return tuple(
+            one for one in self.attempts if one.lost_topic in topics or one.unclear_since is not None
+        )
 
     @property
     def is_terminal(self) -> bool:

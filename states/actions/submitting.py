@@ -36,7 +36,7 @@ from states.events import (
     WakeDue,
 )
 from states.guards.submitting import taken_topic, unsettled_topic
-from states.job import Job, State
+from states.job import TOPICS_MAX, Job, State
 from states.timers import look_up_pause_s
 
 
@@ -61,7 +61,8 @@ def resend_later(job: Job, event: SubmitRejected) -> Change:
 def send_again(job: Job, event: WakeDue | LookedUp | Answered) -> Change:
     """Submit once more under the SAME name: provably not there, or a person said so."""
     attempt = job.attempt
-    changed = job.but_attempt(
+    lost = (attempt.lost_topic,) if attempt.unclear_since is not None else ()
+    changed = job.but(asked_topics=(*job.asked_topics, *lost)[-TOPICS_MAX:]).but_attempt(
         sends=attempt.sends + 1, unclear_since=None, look_up_at=None, resend_at=None, intent_at=event.at
     )
     closed, tells = close_by(changed, event)
