@@ -56,6 +56,8 @@ clusters:
   collect_retry_s: 1
   settle_s: 2
   look_up_s: 0.5
+  late_look_s: 30
+  late_look_retry_s: 2
   submit_retry_s: 1
   unreachable_poll_s_max: 2
   answer_s: 8

@@ -219,3 +219,44 @@ def test_what_slurm_requeues_itself_is_not_submitted_again(slurm: Slurm, delegat
         assert end.attempt.cluster_job_id == first.attempt.cluster_job_id
         assert jobs_of(slurm, end) == [shown(end.attempt, "COMPLETED")]
         assert delegator.said(first.id, "resumed")
+
+
+# --- a submit that lands after the end ---------------------------------------------------------------------
+
+LANDS_LATE = """\
+#!/bin/sh
+cd {folder}
+case " $* " in *" --test-only "*) exec /usr/bin/sbatch "$@" ;; esac
+if mkdir lost 2>&-; then
+    cat > script
+    (until [ -e land ]; do sleep 0.1; done; /usr/bin/sbatch --hold "$@" < script; touch landed) >&- 2>&- &
+    echo "sbatch: error: Batch job submission failed: Unable to contact slurm controller" >&2
+    exit 1
+fi
+exec /usr/bin/sbatch "$@"
+"""
+"""The first submit is not answered, and the controller has its job only when the file `land` is there."""
+
+
+def test_a_submit_that_lands_after_the_end_is_stopped(
+    slurm: Slurm, tmp_path: Path, delegated: Delegating, eventually: Eventually
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "sbatch").write_text(LANDS_LATE.format(folder=folder))
+    (folder / "sbatch").chmod(0o755)
+    for program in ("squeue", "scontrol", "scancel"):
+        (folder / program).symlink_to(f"/usr/bin/{program}")
+    with delegated(programs=str(folder), submit_timeout_s=2.0) as delegator:
+        delegator.write("train.sh", TRAINS)
+        delegator.write("enough", "")
+        policy = {"late_look_s": 20.0, "late_look_retry_s": 1.0}
+        run = delegator.delegate(command=("sh", "train.sh"), policy=policy, **SMALL)
+        end = delegator.until(run, ended, within_s=90.0)
+        assert (end.state, end.attempt.sends) == (State.succeeded, 2)
+        assert "looked for once more by name" in " ".join(delegator.said(run, "wrap-up").split())
+
+        (folder / "land").touch()
+        eventually(lambda: (folder / "landed").exists())
+        eventually(lambda: delegator.said(run, "twin"), within_s=60.0)
+        eventually(lambda: sorted(row[2] for row in jobs_of(slurm, end)) == ["CANCELLED", "COMPLETED"])
