@@ -53,8 +53,9 @@ engines: .engines/ray.stamp ## Install what tests of real engines need and no pa
 	.engines/ray/bin/python -m pip install --disable-pip-version-check --no-input -qq --require-hashes -r $<
 	touch $@
 
+# The limit after which a test counts as hung (pyproject.toml) is of minutes; ten thousand worlds take longer.
 test-slow: $(VENV)/dev.stamp ## Run the tests that take minutes
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow -o faulthandler_timeout=7200
 
 fuzz: $(VENV)/fuzz.stamp ## Fuzz what reads the texts of others (SECONDS=60 for each target)
 	$(BIN)/python -m tests.security.fuzz --seconds $(or $(SECONDS),60)
