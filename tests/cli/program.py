@@ -44,6 +44,8 @@ policy:
   second_look_s: 0.5
   unshown_s: 2
   stop_retry_s: 1
+  late_look_s: 5
+  late_look_retry_s: 1
 """
 """Looks by the tenth of a second: these jobs last seconds, not nights."""
 
